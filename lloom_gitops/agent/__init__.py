@@ -1,0 +1,1 @@
+"""Turns of the agent (observe, plan, apply, write back) and the journal. Takes ports, imports no driver."""

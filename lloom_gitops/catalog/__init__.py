@@ -1,0 +1,1 @@
+"""Recipes, lanes, metrics and benchmarks to variants; the one memory-budget function. Pure."""

@@ -1,0 +1,1 @@
+"""Door for the head's HTTP service; empty until membership lands."""

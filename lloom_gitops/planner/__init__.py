@@ -1,0 +1,1 @@
+"""Feasibility, objective, search and explanation: desired state and inventory to a plan. Pure."""
