@@ -83,7 +83,7 @@ class LaneRecipe(Spec):
     digest: str | None = None
 
 
-class ObservedLane(Spec):
+class ObservedLane(Spec, kw_only=True):
     """A lane as seen. Memory maps (GiB) are keyed by node, or `node/domain` where the node has several domains."""
 
     models: tuple[str, ...]

@@ -29,7 +29,7 @@ class NodeStatus(Spec):
     state: str
 
 
-class Drift(Spec):
+class Drift(Spec, kw_only=True):
     """A fact that differs from the plan without a plan having changed it."""
 
     lane: str | None = None
