@@ -187,12 +187,12 @@ def _skeleton(document: Any) -> dict[str, Any]:
     """`spec.lloom`, with what a LLooM recipe must have besides (for recipes that never were LLooM's)."""
     spec = document["spec"]
     recipe: dict[str, Any] = copy.deepcopy(spec.get("lloom") or {})
-    required = {"schemaVersion": 1, "id": MOVED, "name": document["metadata"]["name"], "backend": {}, "models": []}
-    nodes = spec.get("requirements", {}).get("nodes", 1)
-    if not recipe and nodes > 1:
-        # LLooM picks recipes by this block, which its own schema leaves out.
-        required["requirements"] = {"cluster": {"nodes": nodes}}
-    for name, value in required.items():
+    required: dict[str, Any] = {"schemaVersion": 1, "id": MOVED, "name": document["metadata"]["name"]}
+    if not recipe:
+        nodes = spec.get("requirements", {}).get("nodes", 1)
+        # LLooM picks recipes for several nodes by this block, which its own schema leaves out.
+        required |= {"version": MOVED, "requirements": {"cluster": {"nodes": nodes}} if nodes > 1 else {}}
+    for name, value in (required | {"backend": {}, "models": []}).items():
         recipe.setdefault(name, value)
     models = recipe["models"]
     if not isinstance(models, list):
