@@ -1,0 +1,73 @@
+"""Reading values that a gateway sent: the wrong type, sign or size is unknown (None or empty), and text is cleaned."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+_LONGEST_TEXT = 200
+_LARGEST = 1e12
+
+
+def table(value: Any) -> dict[str, Any]:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """`value` if it is a JSON array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str | None:
+    """One line of printable text of at most 200 characters, or None.
+
+    Control and format characters (escape sequences, line breaks, direction marks) are dropped: MEM-6.
+    """
+    if not isinstance(value, str):
+        return None
+    kept = "".join(c for c in value if not unicodedata.category(c).startswith("C")).strip()
+    return kept[:_LONGEST_TEXT] or None
+
+
+def word(value: Any) -> str | None:
+    """`text`, unless it looks like a path or an address, which have no place in an inventory (INV-4)."""
+    cleaned = text(value)
+    if cleaned is None or "://" in cleaned or "\\" in cleaned or cleaned.startswith(("/", "~", ".")):
+        return None
+    return cleaned
+
+
+def last_part(value: Any) -> str | None:
+    """The last part of a path, as its name; a name stays as it is."""
+    cleaned = text(value)
+    return None if cleaned is None else word(cleaned.replace("\\", "/").rstrip("/").rpartition("/")[2])
+
+
+def amount(value: Any, places: int = 1) -> Decimal | None:
+    """A finite number that is not negative, rounded half up, without trailing zeros."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    if not math.isfinite(value) or not 0 <= value < _LARGEST:
+        return None
+    rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP)
+    return Decimal(int(rounded)) if rounded == int(rounded) else rounded.normalize()
+
+
+def whole(value: Any) -> int | None:
+    """A whole number from 0, else None."""
+    number = amount(value, 0)
+    return None if number is None else int(number)
+
+
+def by_id(rows: Any, key: str = "id") -> dict[str, Mapping[str, Any]]:
+    """Objects of an array by the text of one of their fields; the first of each wins."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in map(table, items(rows)):
+        name = text(row.get(key))
+        if name is not None:
+            found.setdefault(name, row)
+    return found
