@@ -178,7 +178,7 @@ def fields(document: Any) -> list[Field]:
 
 def own_places(models: int) -> list[tuple[Path, ...]]:
     """Every place of ours that holds a fact of a recipe with so many models, each with those it falls back on."""
-    bare = {"models": [{} for _ in range(models)]}
+    bare: dict[str, Any] = {"models": [{} for _ in range(models)]}
     return list(dict.fromkeys(field.ours for field in fields(bare)))
 
 

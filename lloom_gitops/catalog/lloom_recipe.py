@@ -16,8 +16,12 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
 from ..model.document import API_VERSION, Kind
 from ..model.errors import DocumentError, Finding
+from ..model.recipe import ModelSettings, RecipeModel, RecipeSpec, Requirements
 from . import lloom_fields as lf
 from .lloom_fields import MISSING, Field, Path, get, put
 
@@ -53,7 +57,7 @@ def from_lloom(recipe: Any) -> dict[str, Any]:
             continue
         moved = own is not MISSING and _exactly(field.write(own), value)
         put(rest, field.theirs, MOVED if moved else _escaped(value))
-    document["spec"]["lloom"] = rest
+    document["spec"] = _arranged(document["spec"], RecipeSpec) | {"lloom": rest}
     return document
 
 
@@ -102,11 +106,25 @@ def _faults(recipe: Any, under: str = "") -> list[Finding]:
         for index, model in enumerate(models if isinstance(models, list) else []):
             found = lf.text(get(model, ("model",)))
             checks.append((f"/models/{index}/model", bool(found), "a string that is not empty"))
-    return [
+    return [*_keys(recipe, under)] + [
         Finding(code="lloomRecipe", message=f"a LLooM recipe has {wanted} here", pointer=under + at, wanted=wanted)
         for at, ok, wanted in checks
         if not ok
     ]
+
+
+def _keys(value: Any, at: str) -> Iterator[Finding]:
+    """Keys written out: a recipe lies in git. LLooM takes the name of an environment variable or a template instead."""
+    if isinstance(value, dict):
+        key = value.get("apiKey")
+        if isinstance(key, str) and key and not key.startswith("${"):
+            hint = "name an environment variable with apiKeyEnv instead"
+            yield Finding(code="keyInDocument", message="a key stands here", pointer=f"{at}/apiKey", hint=hint)
+        for name, inner in value.items():
+            yield from _keys(inner, f"{at}/{name.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _keys(inner, f"{at}/{index}")
 
 
 def _extract(recipe: Any) -> dict[str, Any]:
@@ -168,6 +186,20 @@ def _infer_processes(recipe: Any, spec: dict[str, Any]) -> None:
         for index, value in enumerate(values):
             if value is not None:
                 put(spec["models"][index], path, value)
+
+
+def _arranged(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """The same fields in the order in which our documents have them."""
+    parts = {"requirements": Requirements, "settings": ModelSettings}
+    found = {
+        field.encode_name: value[field.encode_name] for field in structs.fields(shape) if field.encode_name in value
+    }
+    if "settings" in found:
+        found["settings"] = _arranged(found["settings"], ModelSettings)
+    if shape is RecipeSpec:
+        found["requirements"] = _arranged(found["requirements"], Requirements)
+        found["models"] = [_arranged(model, RecipeModel) for model in found["models"]]
+    return found
 
 
 def _first(recipe: Any, index: int, name: str) -> Any:

@@ -177,7 +177,7 @@ def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **given)
 
     signature = inspect.signature(function, eval_str=True)
-    if "json" in signature.parameters:
+    if {"json", "_json"} & set(signature.parameters):
         return function
     option = typer.Option("--json", help="One JSON document on stdout.", callback=turn_on)
     added = inspect.Parameter(

@@ -17,13 +17,15 @@ _FIRST_KEYS = {key: rank for rank, key in enumerate(("apiVersion", "name", "id",
 MAX_KEY_CHARACTERS = 500
 
 
-def dump(data: Any) -> str:
+def dump(data: Any, *, keep_order: bool = False) -> str:
     """Canonical YAML of plain data (dict with string keys, list, tuple, str, int, Decimal, bool, None).
 
-    Equal data gives equal bytes, `parse` gives the data back, and the text ends with a line feed. Raises ValueError
-    for keys beyond MAX_KEY_CHARACTERS and for text that YAML can't hold (lone surrogates).
+    `keep_order` leaves maps in their own order, for files that people go on with. Otherwise equal data gives equal
+    bytes. `parse` gives the data back, and the text ends with a line feed. Raises ValueError for keys beyond
+    MAX_KEY_CHARACTERS and for text that YAML can't hold (lone surrogates).
     """
     lines: list[str] = []
+    data = data if keep_order else _ordered(data)
     if not _is_collection(data) or not data:
         lines.append(_inline(data))
     else:
@@ -41,13 +43,19 @@ def key_order(key: str) -> tuple[int, str]:
     return (_FIRST_KEYS.get(key, len(_FIRST_KEYS)), key)
 
 
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value, key=key_order)}
+    return [_ordered(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def _is_collection(value: Any) -> bool:
     return isinstance(value, (dict, list, tuple))
 
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)}: {_inline(value[key])}" for key in sorted(value, key=key_order)) + "}"
+        return "{" + ", ".join(f"{_key(key)}: {_inline(value[key])}" for key in value) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_inline, value)) + "]"
     return _scalar(value)
@@ -81,7 +89,7 @@ def _block(value: Any, indent: str, lines: list[str], lead: str | None = None) -
     inner = indent + "  "
     entries: list[tuple[str, Any]]
     if isinstance(value, dict):
-        entries = [(_key(key) + ":", value[key]) for key in sorted(value, key=key_order)]
+        entries = [(_key(key) + ":", value[key]) for key in value]
     else:
         entries = [("-", item) for item in value]
     for name, item in entries:
