@@ -56,6 +56,7 @@ def write_commit(git: Git, object_format: str, parent: str | None, draft: Draft,
     `BadPath`, `BadRevision`.
     """
     base = None if parent is None else resolve(git, parent)
+    _check_places(git, base, draft.files)
     with tempfile.TemporaryDirectory(prefix="lloom-gitops-") as room:
         index = {"GIT_INDEX_FILE": str(Path(room, "index"))}
         if base is not None:
@@ -71,7 +72,7 @@ def stage(
     git: Git, object_format: str, room: Path, index: Mapping[str, str], files: Mapping[str, bytes | None]
 ) -> None:
     """Writes the contents as blobs (one call) and enters them in the index (one call)."""
-    paths = sorted(check_path(path) for path in files)
+    paths = sorted(files)
     folder = room / "files"
     folder.mkdir()
     written = [path for path in paths if files[path] is not None]
@@ -83,13 +84,23 @@ def stage(
     absent = "0" * (64 if object_format == "sha256" else 40)
     lines = [f"100644 {oids[path]}\t" if path in oids else f"0 {absent}\t" for path in paths]
     given = b"".join(line.encode("ascii") + os.fsencode(path) + b"\0" for line, path in zip(lines, paths, strict=True))
-    staged = git.run("update-index", "-z", "--index-info", given=given, env=index, ok=(0, 128))
-    if staged.code:
-        raise BadPath(
-            code="badPath",
-            message=f"a file can't be written there: {shown(staged.err)}",
-            hint="a file, link or submodule stands where a folder is wanted",
-        )
+    git.run("update-index", "-z", "--index-info", given=given, env=index)
+
+
+def _check_places(git: Git, base: str | None, files: Mapping[str, bytes | None]) -> None:
+    """The index would give way in silence: a file in a folder's place, or below a link, takes out what is there."""
+    parts = [check_path(path).split("/") for path in files]
+    above = {"/".join(names[:depth]) for names in parts for depth in range(1, len(names))}
+    if base is None or not files:
+        return
+    listed = git.run("ls-tree", "-z", "--full-tree", base, "--", *sorted(above | set(files))).out
+    for record in listed.split(b"\0")[:-1]:
+        facts, name = record.split(b"\t", 1)
+        path, is_folder = os.fsdecode(name), facts.split(b" ")[1] == b"tree"
+        if is_folder and path in files:
+            raise BadPath(code="badPath", message=f"{path!r} is a folder; a file can't take its place")
+        if not is_folder and path in above:
+            raise BadPath(code="badPath", message=f"{path!r} is a file, link or submodule; nothing can lie below it")
 
 
 def _commit_tree(git: Git, tree: str, parent: str | None, message: CommitMessage, author: Author) -> str:

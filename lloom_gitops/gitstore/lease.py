@@ -7,55 +7,37 @@ The holder counts its own time from before its push was sent, hence it stops fir
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 LEASE_REF = "refs/lloom/lease"
 LEASE_FILE = "lease.json"
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
+class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     """What the lease's ref holds. `nonce` tells two processes of one holder apart, `epoch` grows with every new
     holder, `beat` with every renewal; `ttl_seconds` 0 means released."""
 
     holder: str
-    epoch: int
-    ttl_seconds: float
+    epoch: Annotated[int, msgspec.Meta(ge=1)]
+    ttl_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)]
     nonce: str
     beat: int
 
     def render(self) -> bytes:
-        """JSON with `holder`, `epoch`, `ttlSeconds`, `nonce`, `beat`."""
-        values = {
-            "holder": self.holder,
-            "epoch": self.epoch,
-            "ttlSeconds": self.ttl_seconds,
-            "nonce": self.nonce,
-            "beat": self.beat,
-        }
-        return (json.dumps(values, ensure_ascii=False, sort_keys=True) + "\n").encode("utf-8")
+        """One line of JSON: `holder`, `epoch`, `ttlSeconds`, `nonce`, `beat`."""
+        return msgspec.json.encode(self) + b"\n"
 
 
 def parse_record(content: bytes) -> LeaseRecord | None:
     """The record that `render` wrote; None for anything else."""
     try:
-        values: Any = json.loads(content)
-    except ValueError:
+        return msgspec.json.decode(content, type=LeaseRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    if not isinstance(values, Mapping):
-        return None
-    holder, nonce, ttl = values.get("holder"), values.get("nonce"), values.get("ttlSeconds")
-    epoch, beat = values.get("epoch"), values.get("beat")
-    if not (isinstance(holder, str) and isinstance(nonce, str) and isinstance(epoch, int) and isinstance(beat, int)):
-        return None
-    if not isinstance(ttl, int | float) or not math.isfinite(ttl) or ttl < 0 or epoch < 0:
-        return None
-    return LeaseRecord(holder, epoch, float(ttl), nonce, beat)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,18 @@ def resolve(git: Git, rev: str) -> str:
     return asked.line
 
 
+def checked_out(git: Git) -> str | None:
+    """The full name of the branch that is checked out; None for a detached HEAD. Raises `BadRevision` on damage."""
+    asked = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128))
+    if asked.code > 1:
+        raise BadRevision(
+            code="brokenRef",
+            message=f"the branch that is checked out is damaged: {shown(asked.err)}",
+            hint="look at .git/HEAD and at the branch's file below .git/refs/heads",
+        )
+    return asked.line or None
+
+
 def read_ref(git: Git, ref: str) -> str | None:
     """The object id that `ref` (a full name) holds, or None where there is no such ref.
 

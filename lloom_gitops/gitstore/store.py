@@ -62,12 +62,12 @@ class GitStore:
 
     def head(self) -> str | None:
         """The commit that is checked out; None on a branch without commits."""
-        branch = self._git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).line
+        branch = self.checked_out()
         return self.read_ref(branch) if branch else self.resolve("HEAD")
 
     def checked_out(self) -> str | None:
         """The full name of the branch that is checked out; None for a detached HEAD."""
-        return self._git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).line or None
+        return revisions.checked_out(self._git)
 
     def resolve(self, rev: str) -> str:
         """The commit that `rev` names; raises `BadRevision`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from lloom_gitops.gitstore.command import Git
 from lloom_gitops.gitstore.commits import Author, Draft, stage, write_commit
 from lloom_gitops.gitstore.errors import RefLocked, WorkTreeNotClean, shown
-from lloom_gitops.gitstore.revisions import read_ref, resolve, update_ref
+from lloom_gitops.gitstore.revisions import checked_out, read_ref, resolve, update_ref
 
 
 def commit_to_head(git: Git, object_format: str, draft: Draft, author: Author) -> str | None:
@@ -22,8 +22,8 @@ def commit_to_head(git: Git, object_format: str, draft: Draft, author: Author) -
     The work tree is not written: the caller has edited the files in place. The index takes over these paths alone, so
     what the person staged besides stays staged. Raises `RefLocked` when the branch moved meanwhile.
     """
-    branch = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).line
-    if not branch:
+    branch = checked_out(git)
+    if branch is None:
         raise WorkTreeNotClean(
             code="detachedHead", message="no branch is checked out", hint="check one out with `git switch BRANCH`"
         )
@@ -46,7 +46,7 @@ def fast_forward_worktree(git: Git, branch: str, target: str) -> bool:
     already there. Raises `WorkTreeNotClean` rather than lose an edit, staged or not, or an untracked file in the way.
     Killed half-way, files that hold the target's content already are no edits at the next call.
     """
-    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).line != branch:
+    if checked_out(git) != branch:
         return False
     old, new = read_ref(git, branch), resolve(git, target)
     if old is None or old == new:

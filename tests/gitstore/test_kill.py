@@ -1,0 +1,127 @@
+"""kill -9 at any moment: no lock file stays, the repository reads, and the next run goes on by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lloom_gitops.gitstore.command import Git
+from lloom_gitops.gitstore.commits import Author, Draft
+from lloom_gitops.gitstore.errors import GitFailed
+from lloom_gitops.gitstore.remote import tracking_ref
+from lloom_gitops.gitstore.store import GitStore
+
+from .conftest import Plain
+
+KILLS = 36
+
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from lloom_gitops.gitstore.commits import Author, Draft, Identity
+from lloom_gitops.gitstore.message import CommitMessage
+from lloom_gitops.gitstore.store import GitStore
+
+store = GitStore(Path(sys.argv[1]))
+author = Author(Identity("w", "w@x"), datetime(2026, 1, 1, tzinfo=UTC))
+number = int(sys.argv[2]) * 1000
+while True:
+    number += 1
+    draft = Draft({"fleet/status.yaml": str(number).encode()}, CommitMessage(f"apply: {number}"))
+    store.publish(lambda tip: draft, author)
+    print(number, flush=True)
+"""
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in map(int, children):
+        yield child
+        yield from _descendants(child)
+
+
+def _kill(writer: subprocess.Popen[bytes], *, tree: bool) -> None:
+    """The writer alone, or it and the git that it is running, as the end of a control group does."""
+    os.kill(writer.pid, signal.SIGSTOP)
+    below = list(_descendants(writer.pid))
+    for pid in [writer.pid, *(below if tree else ())]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    writer.wait()
+    while not tree and any(_alive(pid) for pid in below):
+        time.sleep(0.01)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes through /proc")
+@pytest.mark.parametrize("tree", [False, True], ids=["the writer alone", "the writer and its git"])
+def test_killed_writers_leave_no_lock_and_a_whole_repository(
+    store: GitStore, locks: Callable[[], list[str]], git: Plain, bare: Path, tree: bool
+) -> None:
+    for number in range(KILLS // 2):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(store.repo_dir), str(number)], stdout=subprocess.PIPE
+        )
+        assert writer.stdout is not None
+        assert writer.stdout.readline(), "the writer goes on after every kill"
+        time.sleep(0.004 * number)
+        _kill(writer, tree=tree)
+        writer.stdout.close()
+        assert locks() == []
+    for folder in (store.repo_dir, bare):
+        git(folder, "fsck", "--strict", "--no-dangling")
+    tip = store.fetch()
+    assert tip is not None
+    assert len(store.log(tip)) > KILLS // 2
+
+
+def test_a_lock_that_a_killed_git_left_on_a_private_ref_heals(
+    store: GitStore, author: Author, draft: Callable[..., Draft], locks: Callable[[], list[str]]
+) -> None:
+    lock = store.repo_dir / ".git" / f"{tracking_ref('refs/heads/main')}.lock"
+    done = store.publish(lambda _: draft("a", b"x"), author)
+    other = GitStore(store.repo_dir)
+    assert done.oid is not None
+    made = other.commit(done.oid, draft("a", b"y"), author)
+    assert made is not None
+    lock.touch()
+    assert other.update_ref(tracking_ref("refs/heads/main"), made, done.oid)
+    lock.touch()
+    assert other.fetch() == done.oid
+    assert locks() == []
+
+
+def test_a_call_over_its_time_limit_is_ended_so_that_git_cleans_up(
+    store: GitStore, room: Path, locks: Callable[[], list[str]]
+) -> None:
+    """A hook keeps git busy while it holds a ref's lock; at the limit SIGTERM lets it remove the lock."""
+    hook = room / "hooks" / "reference-transaction"
+    hook.parent.mkdir()
+    lock = store.repo_dir / ".git/refs/heads/x.lock"
+    hook.write_text(f"#!/bin/sh\ntest \"$1\" = prepared || exit 0\ncp '{lock}' '{room}/held'\nsleep 60\n")
+    hook.chmod(0o755)
+    slow = Git(store.repo_dir, store.repo_dir / ".git", local_seconds=0.7)
+    with pytest.raises(GitFailed) as told:
+        slow.run("-c", f"core.hooksPath={hook.parent}", "update-ref", "refs/heads/x", str(store.tip()))
+    assert told.value.code == "gitTimeout"
+    assert (room / "held").exists(), "the lock was held when the limit came"
+    assert locks() == []
