@@ -192,8 +192,8 @@ class _Gathering:
 
     def loaded(self) -> LoadedDesired:
         sections = {name: dict(sorted(held.items())) for name, held in sorted(self.sections.items())}
-        values = {"name": "", "pool": Pool(head=""), **self.values}
-        readable = Desired(**values, **sections)
+        values: dict[str, Any] = {"name": "", "pool": Pool(head=""), **self.values, **sections}
+        readable = Desired(**values)
         findings = tuple(sorted(self.findings, key=lambda finding: finding.sort_key))
         faulty = any(finding.severity is Severity.ERROR for finding in findings)
         return LoadedDesired(

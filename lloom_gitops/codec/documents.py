@@ -88,7 +88,7 @@ def read_document(kind: Kind, data: bytes, file: str) -> tuple[Document | None, 
     if faults:
         return None, _in_order(findings)
     try:
-        metadata = decode(parsed.value["metadata"], Metadata)
+        metadata: Metadata = decode(parsed.value["metadata"], Metadata)
         spec = _canonical_spec(kind, decode(parsed.value["spec"], SPEC_TYPES[kind]))
     except DocumentError as error:
         fault = error.findings[0]

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from lloom_gitops.model.document import Kind
 from lloom_gitops.model.errors import Finding
 
 from .parsing import Parsed, join_pointer
+from .predicate import pattern
 from .schemas import schema
 from .wording import nearest, short
 
 
 def explain(kind: Kind, parsed: Parsed) -> list[Finding]:
-    """All faults that the kind's schema finds in the document; a document that the predicate refuses has at least one."""
+    """All faults that the kind's schema finds in the document: at least one where the predicate refuses."""
+    return [finding for error in validator(kind).iter_errors(parsed.value) for finding in _findings(error, parsed)]
+
+
+@cache
+def validator(kind: Kind) -> Any:
+    """jsonschema's validator of a kind, with `$` in patterns as JSON Schema means it."""
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(schema(kind))
-    return [finding for error in validator.iter_errors(parsed.value) for finding in _findings(error, parsed)]
+    def check(_: Any, wanted: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not pattern(wanted).search(value):
+            yield jsonschema.ValidationError("does not match the pattern")
+
+    extended = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": check})  # type: ignore[no-untyped-call]
+    return extended(schema(kind))
 
 
 def _findings(error: Any, parsed: Parsed) -> Iterator[Finding]:

@@ -85,8 +85,13 @@ def _enum(_: _Compiler, argument: list[Any], __: Any) -> Predicate:
     return lambda value: isinstance(value, (str, type(None))) and value in members
 
 
+def pattern(text: str) -> re.Pattern[str]:
+    """A schema's pattern: there `$` is the end of the text, where Python also means "before a last line feed"."""
+    return re.compile(re.sub(r"\$$", r"\\Z", text))
+
+
 def _pattern(_: _Compiler, argument: str, __: Any) -> Predicate:
-    search = re.compile(argument).search
+    search = pattern(argument).search
     return lambda value: not isinstance(value, str) or search(value) is not None
 
 
@@ -102,7 +107,7 @@ def _unique(_: _Compiler, argument: bool, __: Any) -> Predicate:
 
 def _properties(compiler: _Compiler, argument: dict[str, Any], schema: dict[str, Any]) -> Predicate:
     known = {name: compiler.compile(inner) for name, inner in argument.items()}
-    patterns = [(re.compile(p).search, compiler.compile(s)) for p, s in schema.get("patternProperties", {}).items()]
+    patterns = [(pattern(p).search, compiler.compile(s)) for p, s in schema.get("patternProperties", {}).items()]
     other = compiler.compile(schema.get("additionalProperties", True))
 
     def test(value: Any) -> bool:

@@ -65,7 +65,7 @@ def decode(data: Any, type_: type[T] | Any) -> T:
     Strings are no numbers here and numbers are no strings, whatever they look like.
     """
     try:
-        return msgspec.convert(_sorted(data), type_)  # type: ignore[no-any-return]
+        return msgspec.convert(_sorted(data), type_)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `")
         finding = Finding(
