@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from lloom_gitops.render.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +23,23 @@ class Context:
     json: bool = False
     color: bool = False
     verbose: int = 0
+
+    def page(self) -> Page:
+        """What text for stdout is written for: the terminal's width, or the fixed one where there is none."""
+        return _page(sys.stdout, self.color)
+
+    def error_page(self) -> Page:
+        """The same for stderr."""
+        return _page(sys.stderr, self.color and sys.stderr.isatty())
+
+
+def _page(stream: TextIO, color: bool) -> Page:
+    from lloom_gitops.render.page import DEFAULT_WIDTH, Page
+    from lloom_gitops.render.paint import Paint
+
+    width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if stream.isatty() else DEFAULT_WIDTH
+    ascii_only = not (stream.encoding or "ascii").lower().replace("-", "").startswith("utf")
+    return Page(width=width, paint=Paint(color), ascii_only=ascii_only)
 
 
 def find_repo(start: Path) -> Path:

@@ -121,6 +121,12 @@ class GitStore:
         """Each (commit, blob id) at which a file changed, newest first."""
         return history.history_of(self._git, rev, path)
 
+    def contents_of(self, rev: str, path: str) -> list[tuple[str, bytes]]:
+        """Each (commit, content) at which a file changed, newest first."""
+        changes = self.history_of(rev, path)
+        contents = trees.read_blobs(self._git, (blob for _, blob in changes))
+        return [(commit, contents[blob]) for commit, blob in changes]
+
     def find_content(self, rev: str, path: str, matches: Callable[[bytes], bool]) -> tuple[str, bytes] | None:
         """The newest (commit, content) of a file for which `matches` holds."""
         return history.find_content(self._git, rev, path, matches)

@@ -132,6 +132,9 @@ def _routes(plan: Plan, page: Page) -> list[str]:
         answers = _answers(plan, change)
         if answers:
             lines += wrap(answers, page.width, f"{_INDENT * 3}then    ")
+        planned = plan.routes.get(change.alias)
+        for cause in planned.because if planned is not None else ():
+            lines += wrap(cause_text(cause), page.width, f"{_INDENT * 3}because ")
     return lines
 
 

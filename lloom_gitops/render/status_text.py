@@ -33,8 +33,6 @@ DECISIONS: dict[str, str] = {
 }
 """What the controller decided, as the start of a sentence."""
 
-_TONES = {Outcome.FAILED: "bad", Outcome.STALE: "warn", Outcome.UNKNOWN: "warn", Outcome.WAITING: "warn"}
-
 
 def why_text(status: Status | None) -> str:
     """One sentence that says how it stands and why."""
@@ -122,10 +120,11 @@ def _steps(status: Status, page: Page) -> list[str]:
         if step.outcome is Outcome.FAILED and step.retry == "never":
             said = f"{said}; not tried again until something changes".removeprefix("; ")
         rows.append([str(step.outcome), shown(name), said])
-    tones = [_TONES.get(step.outcome) for step in status.steps.values()]
+    warn = page.paint.warn
+    tones = {Outcome.FAILED: page.paint.bad, Outcome.STALE: warn, Outcome.UNKNOWN: warn, Outcome.WAITING: warn}
     lines = []
-    for tone, block in zip(tones, table(rows, page.width, "  "), strict=True):
-        lines += _toned(block, getattr(page.paint, tone) if tone else None)
+    for step, block in zip(status.steps.values(), table(rows, page.width, "  "), strict=True):
+        lines += _toned(block, tones.get(step.outcome))
     return lines
 
 
@@ -147,13 +146,10 @@ def _aliases(status: Status, page: Page) -> list[str]:
 
 
 def _drift(status: Status, page: Page) -> list[str]:
-    rows = [
-        [
-            shown(drift.lane or drift.alias or ""),
-            f"{spelled(drift.field)}: planned {_plain(drift.planned)}, seen {_plain(drift.seen)}",
-        ]
-        for drift in status.drift
-    ]
+    rows = []
+    for drift in status.drift:
+        sides = f"planned {_plain(drift.planned)}, seen {_plain(drift.seen)}"
+        rows.append([shown(drift.lane or drift.alias or ""), f"{spelled(drift.field)}: {sides}"])
     return [line for block in table(rows, page.width, "  ") for line in block]
 
 
