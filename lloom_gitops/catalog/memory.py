@@ -19,6 +19,8 @@ from lloom_gitops.model.words import DomainKind
 
 MIB_PER_GIB = 1024
 
+DomainKeys = Mapping[str, tuple[str, ...]]
+
 
 class DomainLimit(msgspec.Struct, frozen=True, kw_only=True):
     """Limit and budget of one memory domain in MiB; None where the capacity is unknown."""
@@ -110,9 +112,7 @@ def limits(desired: Desired, inventory: Inventory) -> dict[str, DomainLimit]:
     return result
 
 
-def _at_keys(
-    lane: ObservedLane, given: Mapping[str, Decimal], keys: Mapping[str, tuple[str, ...]]
-) -> dict[str, Decimal]:
+def _at_keys(lane: ObservedLane, given: Mapping[str, Decimal], keys: DomainKeys) -> dict[str, Decimal]:
     """Figures of a lane by domain key; a figure given for a node with several domains goes to its first one."""
     result: dict[str, Decimal] = {}
     for place, figure in given.items():

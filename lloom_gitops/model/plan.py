@@ -92,11 +92,15 @@ class Expects(Spec):
 
 
 class PlannedRoute(Spec):
-    """An alias's planned route; `lanes` is parallel to `route`, None for external entries."""
+    """An alias's planned route; `lanes` is parallel to `route`, None for external entries.
+
+    `because` says what keeps each model of the alias's own order out of the route, in that order.
+    """
 
     route: tuple[str, ...]
     lanes: tuple[str | None, ...]
     expects: Expects = Expects()
+    because: tuple[Cause, ...] = ()
 
 
 class Gap(Spec):

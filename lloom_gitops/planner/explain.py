@@ -1,0 +1,129 @@
+"""Reasons of a plan: why each lane is as it is, and what keeps lanes and models out, in a fixed order with numbers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lloom_gitops.catalog.memory import gib
+from lloom_gitops.model.plan import Because, Cause
+from lloom_gitops.model.words import Residency
+
+from .memory_sums import MemoryRules, Shortage, sums
+from .outcome import Outcome
+from .world import LaneRole, NodeRole, World, unsuitable
+
+
+def shortage_cause(lane: str, shortage: Shortage, world: World) -> Cause:
+    """A shortage as a cause: which rule of which domain, and by how much."""
+    limit = world.limits.get(shortage.domain)
+    domain = f"{limit.node}/{limit.domain}" if limit else shortage.domain
+    if not shortage.known:
+        return Cause(reason="capacityUnknown", lane=lane, domain=domain, needs_gb=gib(shortage.needs))
+    reason = {"loadPeak": "loadPeak"}.get(shortage.rule, "memory")
+    return Cause(
+        reason=reason,
+        lane=lane,
+        domain=domain,
+        short_gb=gib(shortage.short),
+        needs_gb=gib(shortage.needs),
+        has_gb=gib(shortage.has),
+    )
+
+
+def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) -> tuple[Cause, ...]:
+    """Everything that keeps a lane from answering (an alias), in a fixed order; `notChosen` where nothing does."""
+    causes: list[Cause] = []
+    variant = world.variants[lane]
+    if lane in world.out:
+        causes.append(world.out[lane])
+    if lane in outcome.leaving:
+        for node in variant.nodes:
+            if world.nodes.get(node) in (NodeRole.LEAVING, NodeRole.DRAINING):
+                reason = "draining" if world.nodes[node] is NodeRole.DRAINING else "cordoned"
+                causes.append(Cause(reason=reason, node=node, lane=lane))
+    if lane in outcome.shortages:
+        causes.append(shortage_cause(lane, outcome.shortages[lane], world))
+    if alias is not None:
+        cause = unsuitable(variant, world.alias(alias).needs)
+        causes += [cause] if cause is not None else []
+    pinned = {model: world.pinned[model] for model in variant.models if model in world.pinned}
+    for model, lanes in pinned.items():
+        if lane not in lanes:
+            causes.append(Cause(reason="pinnedElsewhere", lane=lane, model=model, says=", ".join(lanes)))
+    return tuple(causes) or (Cause(reason="notChosen", lane=lane),)
+
+
+def missing_models(world: World, outcome: Outcome, alias: str) -> tuple[Cause, ...]:
+    """What keeps each model of an alias's own order out of its route, in that order."""
+    routed = {model for model, _ in outcome.served[alias].entries}
+    causes: list[Cause] = []
+    for entry in world.entries[alias]:
+        if entry.external or entry.model in routed:
+            continue
+        lanes = world.by_model.get(entry.model, ())
+        if not lanes:
+            causes.append(Cause(reason="noLane", model=entry.model))
+        for lane in lanes:
+            causes += [
+                msgspec.structs.replace(cause, model=entry.model) for cause in lane_causes(world, outcome, lane, alias)
+            ]
+    return tuple(causes)
+
+
+def because(world: World, outcome: Outcome, lane: str) -> Because:
+    """Why a planned lane is in the plan, and what rejected each lane that people would rather have in its place."""
+    answered = [alias for alias, row in outcome.served.items() if row.first == lane]
+    later = [alias for alias, row in outcome.served.items() if any(entry[1] == lane for entry in row.entries[1:])]
+    rejected: dict[str, tuple[Cause, ...]] = {}
+    for alias in answered:
+        for other in _rather(world, outcome, alias, lane):
+            rejected.setdefault(other, lane_causes(world, outcome, other, alias))
+    return Because(reason=_reason(world, outcome, lane, answered, later), rejected=dict(sorted(rejected.items())))
+
+
+def _rather(world: World, outcome: Outcome, alias: str, lane: str) -> list[str]:
+    """Lanes of earlier models in the alias's order, and other lanes of the model that answers."""
+    answering = outcome.served[alias].entries[0][0]
+    result = []
+    for entry in world.entries[alias]:
+        if entry.external:
+            continue
+        result += [name for name in world.by_model.get(entry.model, ()) if name != lane]
+        if entry.model == answering:
+            break
+    return result
+
+
+def _reason(world: World, outcome: Outcome, lane: str, answered: list[str], later: list[str]) -> str:
+    if lane in outcome.staying:
+        return "heldOnCordoned" if any(alias in outcome.held for alias in answered) else "staysAsNamed"
+    if world.roles[lane] is LaneRole.FIXED and lane not in world.hard:
+        return "asItIs"
+    if lane in world.hard:
+        return "pinned"
+    if not answered:
+        return "laterEntry" if later else "notRouted"
+    return "onlyFit" if any(_only_fit(world, outcome, alias, lane) for alias in answered) else "firstChoice"
+
+
+def _only_fit(world: World, outcome: Outcome, alias: str, lane: str) -> bool:
+    """Whether a lane is the only local one left of several that the alias names."""
+    left = [name for _, name in outcome.served[alias].entries if name is not None]
+    return len(left) == 1 and bool(_rather(world, outcome, alias, lane))
+
+
+def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str) -> Cause | None:
+    """Why a lane has less residency than people wish: the sum that the wish would break, with numbers."""
+    wish, has = outcome.wished.get(lane), outcome.residency[lane]
+    if wish is None or has.rank >= wish.rank:
+        return None
+    raised = {**outcome.residency, lane: wish}
+    planned = sums(world, raised)
+    broken = rules.over_budget(planned)
+    if broken:
+        return shortage_cause(lane, broken[0], world)
+    for other, residency in raised.items():
+        shortage = rules.unloadable(world.variants[other], residency, planned)
+        if shortage is not None and other not in outcome.shortages:
+            return msgspec.structs.replace(shortage_cause(other, shortage, world), lane=other)
+    return Cause(reason="worseElsewhere", lane=lane, has=has.value, needs=Residency(wish).value)

@@ -1,0 +1,118 @@
+"""Notes and gaps of a plan: what people should know beside its moves."""
+
+from __future__ import annotations
+
+from lloom_gitops.model.plan import Gap, Note
+from lloom_gitops.model.words import Feature, Liveness, Residency
+
+from .explain import below_wish
+from .memory_sums import rules_of
+from .objective import restarted
+from .search import Found
+from .world import LaneRole, NodeRole, World
+
+
+def all_gaps(found: Found, of_order: tuple[Gap, ...]) -> tuple[Gap, ...]:
+    """Gaps of the order, and those that draining nodes bring: aliases that only a drained lane answered."""
+    drained = []
+    for lane in found.change.drain_seconds:
+        for alias, row in found.outcome.served.items():
+            if not row.entries and found.change.answering(alias) == lane:
+                drained.append(Gap(alias=alias, seconds=0, because=f"drain:{lane}"))
+    return (*of_order, *drained)
+
+
+def notes(world: World, found: Found) -> tuple[Note, ...]:
+    """All notes, in a fixed order of topics and then by id."""
+    return (
+        *_nodes(world),
+        *_lost_lanes(world),
+        *_over_budget(world),
+        *_residency(world, found),
+        *_old_builds(world, found),
+        *_further(world, found),
+    )
+
+
+def _nodes(world: World) -> list[Note]:
+    rows = []
+    for name, role in world.nodes.items():
+        seen = world.inventory.nodes.get(name)
+        if name not in world.desired.nodes:
+            rows.append(Note(code="undeclaredNode", node=name, says="declare the node before aliases can route to it"))
+        if seen is None:
+            rows.append(Note(code="nodeNeverSeen", node=name, says="nothing is planned there until it is observed"))
+        elif role is NodeRole.FROZEN and seen.liveness is Liveness.SUSPECT:
+            rows.append(Note(code="nodeUnreadable", node=name, says="its lanes are taken as last seen"))
+        elif role is NodeRole.GONE:
+            rows.append(Note(code="nodeLost", node=name, says="its lanes do not count"))
+    head = world.nodes.get(world.head)
+    if head is NodeRole.GONE:
+        rows.append(Note(code="headLost", node=world.head, says="routes can't be written until the head is back"))
+    return rows
+
+
+def _lost_lanes(world: World) -> list[Note]:
+    """What to stop when a lost node is back: lanes last seen running there whose aliases are answered elsewhere."""
+    rows = []
+    for name, cause in world.out.items():
+        variant = world.variants[name]
+        named = any(name in lanes for _, lanes in world.current.values())
+        if cause.reason == "nodeLost" and variant.state.holds_memory and named:
+            says = f"stop {name} when {' and '.join(variant.nodes)} are back, if it still runs there"
+            rows.append(Note(code="stopWhenBack", lane=name, node=cause.node, says=says))
+    return rows
+
+
+def _over_budget(world: World) -> list[Note]:
+    now = rules_of(world).now
+    rows = []
+    for key, limit in world.limits.items():
+        used = now.always.get(key, 0) + now.preferred.get(key, 0)
+        if limit.budget_mib is not None and used > limit.budget_mib and world.nodes[limit.node] is not NodeRole.GONE:
+            says = f"{limit.domain}: always and preferred lanes hold {used} MiB of a budget of {limit.budget_mib} MiB"
+            rows.append(Note(code="overBudget", node=limit.node, says=says))
+    return rows
+
+
+def _residency(world: World, found: Found) -> list[Note]:
+    rules, rows = rules_of(world), []
+    for name, wish in found.outcome.wished.items():
+        has = found.outcome.residency[name]
+        cause = below_wish(world, rules, found.outcome, name) if has.rank < wish.rank else None
+        if cause is not None:
+            numbers = f": short by {cause.short_gb} GB on {cause.domain}" if cause.short_gb is not None else ""
+            rows.append(Note(code="belowWish", lane=name, says=f"{wish.value} is wished, {has.value} fits{numbers}"))
+    return rows
+
+
+def _old_builds(world: World, found: Found) -> list[Note]:
+    rows = []
+    if not world.has_feature(world.head, Feature.ROUTE_MEMBERS):
+        for alias, row in found.outcome.served.items():
+            if len(row.entries) > 1:
+                left = ", ".join(model for model, _ in row.entries[1:])
+                rows.append(
+                    Note(code="oneModelRoute", alias=alias, says=f"this gateway build can't route to {left} too")
+                )
+    owners = {found.change.variants[name].owner: name for name in (*found.change.starts, *found.change.changes)}
+    for node, lane in sorted(owners.items()):
+        if not found.change.can(node, Feature.RESIDENCY):
+            rows.append(
+                Note(code="residencyByConfig", node=node, lane=lane, says="this build takes residency from its file")
+            )
+    for name in restarted(found.change):
+        rows.append(Note(code="residencyRestarts", lane=name, says="this gateway build restarts the lane for it"))
+    return rows
+
+
+def _further(world: World, found: Found) -> list[Note]:
+    """Running lanes that no route uses and that are kept."""
+    routed = {lane for row in found.outcome.served.values() for _, lane in row.entries}
+    rows = []
+    for name, variant in world.variants.items():
+        kept = variant.loaded and name not in routed and name not in found.change.stops
+        if kept and world.roles[name] in (LaneRole.FREE, LaneRole.FIXED):
+            residency = found.outcome.residency.get(name, Residency.AUTO)
+            rows.append(Note(code="notRouted", lane=name, says=f"keeps running ({residency.value}); no route uses it"))
+    return rows

@@ -1,0 +1,194 @@
+"""From a choice (residencies, and which lane stands for a model) to the planned outcome: coverage, routes, leaving."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lloom_gitops.catalog.variants import Variant
+from lloom_gitops.model.words import Feature, Residency
+
+from .memory_sums import MemoryRules, Shortage, sums
+from .world import Entry, LaneRole, NodeRole, World, unsuitable
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What the search decides: residency of each free lane, and for each model its lanes in order of preference.
+
+    A variant that needs an install stands in `lanes` only where it is chosen, and then has a residency too.
+    """
+
+    residency: dict[str, Residency]
+    lanes: dict[str, tuple[str, ...]]
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """An alias's entries that can answer, in order: (model, lane), lane None for external ones."""
+
+    entries: tuple[tuple[str, str | None], ...]
+
+    @property
+    def first(self) -> str | None:
+        """The lane that answers first; None where nothing or only an external model does."""
+        return self.entries[0][1] if self.entries else None
+
+    @property
+    def external_only(self) -> bool:
+        """Whether only external models answer."""
+        return bool(self.entries) and all(lane is None for _, lane in self.entries)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned outcome that keeps every hard rule, except that `wished` may not be met yet (see `excess`).
+
+    `residency` covers free, fixed and staying lanes; `shortages` says why a lane can't be loaded; `held` aliases are
+    served only by a lane that stays on a cordoned node; `leaving` lanes go.
+    """
+
+    choice: Choice
+    residency: dict[str, Residency]
+    shortages: dict[str, Shortage]
+    served: dict[str, Served]
+    held: tuple[str, ...]
+    leaving: tuple[str, ...]
+    staying: tuple[str, ...]
+    wished: dict[str, Residency]
+
+    def route(self, world: World, alias: str) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+        """Route and lanes of an alias as the head's gateway build can express them."""
+        entries = self.served[alias].entries
+        if not world.has_feature(world.head, Feature.ROUTE_MEMBERS):
+            entries = entries[:1]
+        return tuple(model for model, _ in entries), tuple(lane for _, lane in entries)
+
+
+def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory: bool = False) -> Outcome | None:
+    """The outcome of a choice, or None where a residency sum or a co-resident set is broken.
+
+    With `ignore_memory` every domain is boundless: what people would get if memory were no matter (a lower bound).
+    """
+    residency = dict(choice.residency)
+    for name, role in world.roles.items():
+        if role is LaneRole.FIXED:
+            residency[name] = world.variants[name].residency
+    planned = sums(world, residency)
+    if not ignore_memory and (rules.over_budget(planned) or rules.broken_sets(residency, planned)):
+        return None
+    shortages: dict[str, Shortage] = {}
+    usable: set[str] = set()
+    for name, wanted in residency.items():
+        fixed = ignore_memory or world.roles[name] is LaneRole.FIXED
+        shortage = None if fixed else rules.unloadable(world.variants[name], wanted, planned)
+        if shortage is None:
+            usable.add(name)
+        else:
+            shortages[name] = shortage
+    served, held, staying = _serve(world, choice, usable)
+    for name in staying:
+        residency[name] = world.variants[name].residency
+    leaving = tuple(name for name, role in world.roles.items() if role is LaneRole.LEAVING and name not in staying)
+    return Outcome(
+        choice=choice,
+        residency=dict(sorted(residency.items())),
+        shortages=shortages,
+        served=served,
+        held=held,
+        leaving=leaving,
+        staying=staying,
+        wished=_wishes(world, served, residency),
+    )
+
+
+def _serve(
+    world: World, choice: Choice, usable: set[str]
+) -> tuple[dict[str, Served], tuple[str, ...], tuple[str, ...]]:
+    """Routes without the lanes that leave; then the cordoned lanes that an alias can't do without stay (level 1)."""
+    served = {alias: _served(world, choice, alias, usable) for alias in world.entries}
+    bare = {alias for alias in served if not served[alias].entries}
+    staying: list[str] = []
+    able = set(usable)
+    for name in _leaving(world):
+        variant = world.variants[name]
+        naming = [alias for alias, entries in world.entries.items() if _names(entries, variant)]
+        uncovered = [alias for alias in naming if not _served(world, choice, alias, able).entries]
+        if _must_go(world, variant) or (naming and not uncovered):
+            continue
+        staying.append(name)
+        able.add(name)
+    if staying:
+        served = {alias: _served(world, choice, alias, able) for alias in world.entries}
+    held = tuple(alias for alias in served if alias in bare and served[alias].entries)
+    return served, held, tuple(staying)
+
+
+def _leaving(world: World) -> list[str]:
+    return [name for name, role in world.roles.items() if role is LaneRole.LEAVING]
+
+
+def _names(entries: tuple[Entry, ...], variant: Variant) -> bool:
+    return any(not entry.external and entry.model in variant.models for entry in entries)
+
+
+def _must_go(world: World, variant: Variant) -> bool:
+    """A draining node's lanes go whatever they serve; a lane on a cordoned one may have to stay."""
+    return any(world.nodes.get(node) is NodeRole.DRAINING for node in variant.nodes)
+
+
+def _served(world: World, choice: Choice, alias: str, usable: set[str]) -> Served:
+    entries: list[tuple[str, str | None]] = []
+    externals: list[tuple[str, str | None]] = []
+    for entry in world.entries[alias]:
+        if entry.external:
+            externals.append((entry.model, None))
+            continue
+        lane = _lane_for(world, choice, alias, entry.model, usable)
+        if lane is not None:
+            entries.append((entry.model, lane))
+    return Served(entries=tuple(entries + externals))
+
+
+def _lane_for(world: World, choice: Choice, alias: str, model: str, usable: set[str]) -> str | None:
+    """The first usable lane of a model, in the choice's order, that meets the alias's needs."""
+    needs = world.alias(alias).needs
+    order = choice.lanes.get(model) or world.by_model.get(model, ())
+    for name in order:
+        if name in usable and unsuitable(world.variants[name], needs) is None:
+            return name
+    return None
+
+
+def _wishes(world: World, served: dict[str, Served], residency: dict[str, Residency]) -> dict[str, Residency]:
+    """What people wish of each free lane: hard, the strongest of the aliases it answers first, auto, or as it is."""
+    wished: dict[str, Residency] = {}
+    for alias, row in served.items():
+        for position, (_, lane) in enumerate(row.entries):
+            if lane is None:
+                continue
+            wish = world.alias(alias).residency if position == 0 else Residency.AUTO
+            wished[lane] = max(wished.get(lane, Residency.AUTO), wish, key=lambda r: r.rank)
+    result = {}
+    for name in residency:
+        if world.roles[name] is LaneRole.FREE:
+            result[name] = world.hard.get(name) or wished.get(name) or world.variants[name].residency
+    return result
+
+
+def ideal_residency(world: World, lanes: dict[str, tuple[str, ...]]) -> dict[str, Residency]:
+    """Residency of every free lane if memory were no matter: exactly what people wish."""
+    chosen = {row[0] for row in lanes.values() if row}
+    able = {
+        name
+        for name, role in world.roles.items()
+        if role in (LaneRole.FREE, LaneRole.FIXED) and (world.variants[name].installed or name in chosen)
+    }
+    served, _, _ = _serve(world, Choice(residency={}, lanes=lanes), able)
+    now = {name: world.variants[name].residency for name in sorted(able)}
+    return _wishes(world, served, now)
+
+
+def excess(world: World, outcome: Outcome) -> str | None:
+    """A free lane that has more than people wish, or not exactly what a pin or profile asks; None: no such lane."""
+    for name, wish in outcome.wished.items():
+        has = outcome.residency[name]
+        if has.rank > wish.rank or (name in world.hard and has is not wish):
+            return name
+    return None

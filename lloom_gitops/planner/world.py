@@ -1,0 +1,188 @@
+"""The planner's view of the pool: nodes by what may be done there, lanes by what may be decided about them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from lloom_gitops.catalog.facts import lanes_of_route
+from lloom_gitops.catalog.installs import install_variants
+from lloom_gitops.catalog.memory import DomainLimit, keys_of_nodes, limits
+from lloom_gitops.catalog.variants import Variant, variants
+from lloom_gitops.model.desired import Alias, Desired, Needs
+from lloom_gitops.model.inventory import Inventory
+from lloom_gitops.model.plan import Cause
+from lloom_gitops.model.words import Feature, Liveness, NodeState, Residency, Seen
+
+
+class NodeRole(StrEnum):
+    """What may be done on a node: free: anything; frozen: nothing changes; leaving: lanes go."""
+
+    FREE = "free"
+    FROZEN = "frozen"
+    LEAVING = "leaving"
+    DRAINING = "draining"
+    GONE = "gone"
+
+
+class LaneRole(StrEnum):
+    """What the planner decides of a lane.
+
+    `free`: its residency; `fixed`: nothing, it counts as it is; `leaving`: it goes once it is not needed; `out`:
+    nothing, it can't serve (the cause is in `World.out`).
+    """
+
+    FREE = "free"
+    FIXED = "fixed"
+    LEAVING = "leaving"
+    OUT = "out"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One entry of an alias's own order: a model of ours, or an external one."""
+
+    model: str
+    external: bool
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the search reads, computed once. Maps are sorted by id; memory is MiB, time ms."""
+
+    desired: Desired
+    inventory: Inventory
+    limits: dict[str, DomainLimit]
+    nodes: dict[str, NodeRole]
+    variants: dict[str, Variant]
+    roles: dict[str, LaneRole]
+    out: dict[str, Cause]
+    entries: dict[str, tuple[Entry, ...]]
+    by_model: dict[str, tuple[str, ...]]
+    current: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]]
+    hard: dict[str, Residency]
+    pinned: dict[str, tuple[str, ...]]
+
+    @property
+    def head(self) -> str:
+        """The node whose gateway clients talk to."""
+        return self.desired.pool.head
+
+    def has_feature(self, node: str, feature: Feature) -> bool:
+        """Whether a node's gateway build has a feature; a node never seen is taken to have it."""
+        seen = self.inventory.nodes.get(node)
+        return seen is None or feature in seen.gateway.features
+
+    def alias(self, name: str) -> Alias:
+        """The alias's document."""
+        return self.desired.aliases[name]
+
+
+def build(desired: Desired, inventory: Inventory) -> World:
+    """The world of an effective desired state and an inventory."""
+    domain_limits = limits(desired, inventory)
+    keys = keys_of_nodes(domain_limits)
+    nodes = {name: _node_role(desired, inventory, name) for name in sorted(set(desired.nodes) | set(inventory.nodes))}
+    by_id = variants(desired, inventory, keys)
+    if desired.pool.planning.consider_installs:
+        free = tuple(name for name, role in nodes.items() if role is NodeRole.FREE)
+        by_id.update(install_variants(desired, inventory, keys, free))
+    by_id = dict(sorted(by_id.items()))
+    roles, out = _lane_roles(by_id, nodes)
+    by_model: dict[str, list[str]] = {}
+    for variant in by_id.values():
+        for model in variant.models:
+            by_model.setdefault(model, []).append(variant.id)
+    profile = desired.profiles.get(desired.pool.active_profile or "")
+    routes = profile.routes if profile else {}
+    return World(
+        desired=desired,
+        inventory=inventory,
+        limits=domain_limits,
+        nodes=nodes,
+        variants=by_id,
+        roles=roles,
+        out=out,
+        entries={name: _entries(alias, routes.get(name), by_model) for name, alias in sorted(desired.aliases.items())},
+        by_model={model: tuple(names) for model, names in sorted(by_model.items())},
+        current={
+            name: (alias.route, lanes_of_route(inventory, alias)) for name, alias in sorted(inventory.aliases.items())
+        },
+        hard={},
+        pinned={},
+    )
+
+
+def _node_role(desired: Desired, inventory: Inventory, name: str) -> NodeRole:
+    seen, declared = inventory.nodes.get(name), desired.nodes.get(name)
+    if seen is None:
+        return NodeRole.FROZEN
+    if seen.liveness.gone:
+        return NodeRole.GONE
+    states = [state for state in (declared.state if declared else None, seen.state) if state is not None]
+    state = max(states, key=lambda s: s.strictness, default=NodeState.SERVE)
+    unreadable = seen.seen is Seen.UNKNOWN or seen.liveness is Liveness.SUSPECT
+    if state is NodeState.HOLD or unreadable:
+        return NodeRole.FROZEN
+    return {NodeState.DRAIN: NodeRole.DRAINING, NodeState.CORDON: NodeRole.LEAVING}.get(state, NodeRole.FREE)
+
+
+def _lane_roles(by_id: dict[str, Variant], nodes: dict[str, NodeRole]) -> tuple[dict[str, LaneRole], dict[str, Cause]]:
+    roles: dict[str, LaneRole] = {}
+    out: dict[str, Cause] = {}
+    for name, variant in by_id.items():
+        at = {node: nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
+        cause = _cause_out(variant, at)
+        if cause is not None:
+            roles[name], out[name] = LaneRole.OUT, cause
+        elif NodeRole.FROZEN in at.values():
+            roles[name] = LaneRole.FIXED
+        elif NodeRole.LEAVING in at.values() or NodeRole.DRAINING in at.values():
+            roles[name] = LaneRole.LEAVING
+        else:
+            roles[name] = LaneRole.FREE if variant.managed else LaneRole.FIXED
+    return roles, out
+
+
+def _cause_out(variant: Variant, at: dict[str, NodeRole]) -> Cause | None:
+    """The first thing that keeps a lane from serving whatever is decided; running lanes are never out for a latch."""
+    gone = next((node for node, role in at.items() if role is NodeRole.GONE), None)
+    if gone is not None:
+        return Cause(reason="nodeLost", node=gone, lane=variant.id)
+    if variant.declared.state == "stopped":
+        return Cause(reason="stoppedByRequest", lane=variant.id)
+    if not variant.managed and not variant.loaded:
+        return Cause(reason="notRunning", lane=variant.id, node=variant.owner)
+    if variant.loaded:
+        return None
+    if variant.latched:
+        return Cause(reason="latched", lane=variant.id, node=variant.owner)
+    excluded = next((node for node in variant.nodes if node in variant.excluded_nodes), None)
+    if excluded is not None:
+        return Cause(reason="excludedAfterFailure", lane=variant.id, node=excluded)
+    return None
+
+
+def _entries(alias: Alias, profile_route: tuple[str, ...] | None, by_model: dict[str, list[str]]) -> tuple[Entry, ...]:
+    """The alias's own order; an active profile's route stands in its place."""
+    if profile_route is None:
+        own = tuple(Entry(model, False) for model in alias.models)
+        return own + tuple(Entry(model, True) for model in alias.external)
+    return tuple(
+        Entry(model, model in alias.external or (model not in alias.models and model not in by_model))
+        for model in profile_route
+    )
+
+
+def unsuitable(variant: Variant, needs: Needs) -> Cause | None:
+    """Why a lane does not meet an alias's needs; unknown is never enough. None: it does."""
+    if needs.kind is not None and variant.kind is not needs.kind:
+        return Cause(reason="wrongKind", lane=variant.id, needs=needs.kind.value, has=variant.kind.value)
+    if needs.context_window is not None and (variant.context_window or 0) < needs.context_window:
+        return _too_small("contextTooSmall", variant, needs.context_window, variant.context_window)
+    if needs.sequences is not None and (variant.sequences or 0) < needs.sequences:
+        return _too_small("sequencesTooFew", variant, needs.sequences, variant.sequences)
+    return None
+
+
+def _too_small(reason: str, variant: Variant, needs: int, has: int | None) -> Cause:
+    return Cause(reason=reason, lane=variant.id, needs=str(needs), has="unknown" if has is None else str(has))

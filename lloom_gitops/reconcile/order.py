@@ -1,0 +1,253 @@
+"""A transition to ordered steps: make before break (REC-1 to REC-8)."""
+
+from __future__ import annotations
+
+from lloom_gitops.catalog.facts import pointer
+from lloom_gitops.catalog.memory import exact_gib
+from lloom_gitops.catalog.variants import Variant
+from lloom_gitops.model.plan import Gap, Read, Step
+from lloom_gitops.model.words import Feature, LaneState, Residency, StepKind, StopReason
+
+from .room import Room, RoomStop, interim_route
+from .transition import Route, Transition
+
+
+class Ordering:
+    """Builds the step list of one transition; `steps` and `gaps` are the result."""
+
+    def __init__(self, change: Transition, room: Room) -> None:
+        self.change = change
+        self.room = room
+        self.steps: list[Step] = []
+        self.gaps: list[Gap] = []
+        self._ids: dict[str, str] = {}
+        self._started: set[str] = set()
+        self._build()
+
+    def _build(self) -> None:
+        """The phases, in the order in which their steps stand in the plan."""
+        change = self.change
+        for lane in change.starts:
+            self._make_room(lane)
+            self._start(lane)
+        for lane in self._upgrades():
+            self._residency(lane, after=())
+        for alias in change.changed_routes:
+            self._route(alias, change.after[alias])
+        for alias in change.removed:
+            self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
+        for lane in self._downgrades():
+            self._residency(lane, after=self._routes_leaving(lane))
+        for lane, why in change.stops.items():
+            if lane not in self.room.stopped:
+                self._drain_and_stop(lane, why, after=self._routes_leaving(lane), routed=change.after)
+        for lane in self.room.restarts:
+            self._start(lane)
+        for lane in change.manual_starts:
+            self._manual_start(lane)
+
+    def _add(self, name: str, **fields: object) -> str:
+        """Append a step whose id comes from its content; a repeat in one plan gets `~2`."""
+        count = 1 + sum(1 for step in self.steps if step.id.split("~")[0] == name)
+        step_id = name if count == 1 else f"{name}~{count}"
+        self.steps.append(Step(id=step_id, **fields))  # type: ignore[arg-type]
+        self._ids[name] = step_id
+        return step_id
+
+    def _done(self, *names: str) -> tuple[str, ...]:
+        """Ids of earlier steps by name, those that exist."""
+        return tuple(dict.fromkeys(self._ids[name] for name in names if name in self._ids))
+
+    # -- starts ---------------------------------------------------------------------------------------------------
+
+    def _start(self, lane: str) -> None:
+        change, variant = self.change, self.change.variants[lane]
+        wanted = change.residency.get(lane, Residency.AUTO)
+        after: list[str] = []
+        if not variant.installed:
+            timeout = change.timeouts.install
+            after.append(
+                self._add(
+                    f"install:{lane}",
+                    kind=StepKind.INSTALL,
+                    node=variant.owner,
+                    lane=lane,
+                    recipe=variant.recipe,
+                    timeout_seconds=timeout,
+                    reads=_alive(variant),
+                )
+            )
+        elif wanted is not variant.residency and not change.can(variant.owner, Feature.RESIDENCY):
+            step = self._residency(lane, after=())
+            after += [step] if variant.owner == change.head else []
+        stops = self.room.before.get(lane, ())
+        after += self._done(*(f"stop:{stop.lane}" for stop in stops))
+        if lane in self.room.restarts:
+            displaced_by = [start for start, rows in self.room.before.items() if lane in {row.lane for row in rows}]
+            after += self._done(f"stop:{lane}", *(f"start:{start}" for start in displaced_by))
+        self._add(
+            f"start:{lane}",
+            kind=StepKind.START,
+            node=variant.owner,
+            lane=lane,
+            residency=wanted,
+            timeout_seconds=variant.start_timeout or change.timeouts.start,
+            after=tuple(after),
+            reads=_alive(variant) + self._space(variant),
+        )
+        self._started.add(lane)
+
+    def _space(self, variant: Variant) -> tuple[Read, ...]:
+        """Free memory that the load peak needs; a lane that is loading already holds its own."""
+        if variant.state is LaneState.LOADING:
+            return ()
+        reads = []
+        for key, mib in variant.peak.items():
+            limit = self.change.limits.get(key)
+            if limit is not None and limit.limit_mib is not None:
+                at = pointer("nodes", limit.node, "memoryDomains", limit.index, "freeGb")
+                reads.append(Read(at=at, at_least=exact_gib(mib).normalize() + 0))
+        return tuple(reads)
+
+    def _make_room(self, start: str) -> None:
+        for stop in self.room.before.get(start, ()):
+            routes = []
+            for alias in stop.interim:
+                route = interim_route(self.change, alias, stop.lane, start)
+                if route is not None:
+                    routes.append(self._route(alias, route, interim=True))
+            self._gaps(stop, start)
+            routed = {alias: self._interim(alias, stop, start) for alias in stop.interim}
+            self._drain_and_stop(stop.lane, stop.why, after=tuple(routes), routed=routed)
+
+    def _interim(self, alias: str, stop: RoomStop, start: str) -> Route:
+        return interim_route(self.change, alias, stop.lane, start) or ((), ())
+
+    def _gaps(self, stop: RoomStop, start: str) -> None:
+        loads = [self.change.variants[start]]
+        if stop.lane in self.room.restarts:
+            loads.append(self.change.variants[stop.lane])
+        seconds = sum((variant.load_ms or 0) for variant in loads) // 1000
+        self.gaps += [Gap(alias=alias, seconds=seconds, because=f"room:{start}") for alias in stop.gaps]
+
+    # -- routes and residency -------------------------------------------------------------------------------------
+
+    def _route(self, alias: str, target: Route, *, interim: bool = False) -> str:
+        route, lanes = target
+        first = lanes[0] if lanes else None
+        waits = self._done(f"start:{first}") if first in self._started else ()
+        if not interim and f"route:{alias}" in self._ids:
+            waits += self._done(f"route:{alias}")
+        reads: tuple[Read, ...] = ()
+        if first is not None and self._up(first):
+            reads = (Read(at=pointer("lanes", first, "state"), equals=LaneState.RUNNING.value),)
+        return self._add(
+            f"route:{alias}",
+            kind=StepKind.ROUTE,
+            node=self.change.head,
+            alias=alias,
+            route=route,
+            lanes=lanes,
+            interim=interim,
+            timeout_seconds=self.change.timeouts.route,
+            after=waits,
+            reads=reads,
+        )
+
+    def _up(self, lane: str) -> bool:
+        return lane in self._started or self.change.variants[lane].state is LaneState.RUNNING
+
+    def _routes_leaving(self, lane: str) -> tuple[str, ...]:
+        """Route steps of aliases that name the lane now."""
+        named = [alias for alias, (_, lanes) in sorted(self.change.before.items()) if lane in lanes]
+        return self._done(*(f"route:{alias}" for alias in named))
+
+    def _downgrades(self) -> list[str]:
+        return [name for name, row in self.change.changes.items() if row.after.rank < row.before.rank]
+
+    def _upgrades(self) -> list[str]:
+        return [name for name, row in self.change.changes.items() if row.after.rank > row.before.rank]
+
+    def _residency(self, lane: str, after: tuple[str, ...]) -> str:
+        change, variant = self.change, self.change.variants[lane]
+        wanted = change.changes[lane].after if lane in change.changes else change.residency[lane]
+        read = Read(at=pointer("lanes", lane, "residency"), equals=variant.residency.value)
+        by_hand = not change.can(variant.owner, Feature.RESIDENCY) and variant.owner != change.head
+        says = f"set {lane} to {wanted.value} in the gateway's config on {variant.owner}" if by_hand else None
+        return self._add(
+            f"residency:{lane}",
+            kind=StepKind.MANUAL if by_hand else StepKind.RESIDENCY,
+            node=variant.owner,
+            lane=lane,
+            residency=wanted,
+            does=StepKind.RESIDENCY.value if by_hand else None,
+            says=says,
+            timeout_seconds=None if by_hand else change.timeouts.residency,
+            after=after,
+            reads=(read,),
+        )
+
+    # -- stops ----------------------------------------------------------------------------------------------------
+
+    def _drain_and_stop(self, lane: str, why: StopReason, after: tuple[str, ...], routed: dict[str, Route]) -> None:
+        change, variant = self.change, self.change.variants[lane]
+        drain = self._add(
+            f"drain:{lane}",
+            kind=StepKind.DRAIN,
+            node=variant.owner,
+            lane=lane,
+            timeout_seconds=change.drain_seconds.get(lane, change.timeouts.drain),
+            after=after,
+        )
+        by_hand = not variant.managed
+        says = variant.declared.manual.stop or f"stop {lane} on {' and '.join(variant.nodes)}"
+        downgrade = [] if by_hand else list(self._done(f"residency:{lane}"))
+        self._add(
+            f"stop:{lane}",
+            kind=StepKind.MANUAL if by_hand else StepKind.STOP,
+            node=variant.owner,
+            lane=lane,
+            does=StepKind.STOP.value if by_hand else None,
+            why=why,
+            says=says if by_hand else None,
+            timeout_seconds=None if by_hand else change.timeouts.stop,
+            after=(drain, *downgrade),
+            reads=self._replaced(lane, routed),
+        )
+
+    def _replaced(self, lane: str, routed: dict[str, Route]) -> tuple[Read, ...]:
+        """What a stop reads again: every alias that named the lane is routed to its replacement, and that is up."""
+        reads: dict[str, Read] = {}
+        for alias, (_, before) in sorted(self.change.before.items()):
+            route, lanes = routed.get(alias, ((), ()))
+            if lane not in before or not route or (route, lanes) == self.change.before[alias]:
+                continue
+            first = lanes[0]
+            at = pointer("aliases", alias, "route" if first is None else "lanes", 0)
+            reads[at] = Read(at=at, equals=route[0] if first is None else first)
+            if first is not None and self._up(first):
+                at = pointer("lanes", first, "state")
+                reads[at] = Read(at=at, equals=LaneState.RUNNING.value)
+        return tuple(reads.values())
+
+    def _manual_start(self, lane: str) -> None:
+        variant = self.change.variants[lane]
+        self._add(
+            f"start:{lane}",
+            kind=StepKind.MANUAL,
+            node=variant.owner,
+            lane=lane,
+            does=StepKind.START.value,
+            says=variant.declared.manual.start or f"start {lane} on {' and '.join(variant.nodes)}",
+            reads=_alive(variant),
+        )
+
+
+def _alive(variant: Variant) -> tuple[Read, ...]:
+    return tuple(Read(at=pointer("nodes", node, "liveness"), equals="ready") for node in variant.nodes)
+
+
+def order(change: Transition, room: Room) -> tuple[tuple[Step, ...], tuple[Gap, ...]]:
+    """The ordered steps of a transition, and the gaps that no order can avoid."""
+    ordering = Ordering(change, room)
+    return tuple(ordering.steps), tuple(ordering.gaps)

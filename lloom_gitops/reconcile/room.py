@@ -1,0 +1,158 @@
+"""Room for starts: which loaded lanes stop before a start so that its load peak fits, and how aliases bridge it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lloom_gitops.model.words import LaneState, Residency, StopReason
+
+from .transition import Transition
+
+
+class RoomStop(msgspec.Struct, frozen=True, kw_only=True):
+    """A lane that stops before a start. `interim` aliases first flip to what else answers them; `gaps` have nothing."""
+
+    lane: str
+    why: StopReason
+    interim: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """Stops before each start (only starts that need some), and lanes started again afterwards."""
+
+    before: dict[str, tuple[RoomStop, ...]]
+    restarts: tuple[str, ...]
+
+    @property
+    def stopped(self) -> dict[str, RoomStop]:
+        """All room stops by lane."""
+        return {stop.lane: stop for stops in self.before.values() for stop in stops}
+
+
+def held_now(change: Transition) -> dict[str, int]:
+    """Memory held by domain now, MiB: loaded, loading at the peak, draining and stopping."""
+    held: dict[str, int] = {}
+    for variant in change.variants.values():
+        if variant.state.holds_memory:
+            sizes = variant.peak if variant.state is LaneState.LOADING else variant.memory
+            for key, mib in sizes.items():
+                held[key] = held.get(key, 0) + mib
+    return held
+
+
+def make_room(change: Transition) -> Room | None:
+    """Stops that make every start fit in turn, or None where no order can make room.
+
+    Lanes are given up in this order: wanted stops whose aliases don't wait for this start, auto lanes, wanted stops
+    that an interim route can bridge, preferred lanes (started again afterwards). An unknown limit is not judged.
+    """
+    held = held_now(change)
+    before: dict[str, tuple[RoomStop, ...]] = {}
+    restarts: list[str] = []
+    gone: set[str] = set()
+    up: set[str] = set()
+    for start in change.starts:
+        short = _short(change, held, change.variants[start].peak)
+        stops: list[RoomStop] = []
+        for candidate in _candidates(change, start, short, gone, up):
+            if not any(mib > 0 for mib in short.values()):
+                break
+            stops.append(_stop(change, candidate, start, up))
+            gone.add(candidate)
+            for key, mib in change.variants[candidate].memory.items():
+                held[key] = held.get(key, 0) - mib
+            short = _short(change, held, change.variants[start].peak)
+        if any(mib > 0 for mib in short.values()):
+            return None
+        if stops:
+            before[start] = tuple(stops)
+        up.add(start)
+        for key, mib in change.variants[start].memory.items():
+            held[key] = held.get(key, 0) + mib
+        restarts += [s.lane for s in stops if s.lane not in change.stops and _restarts(change, s.lane)]
+    for lane in restarts:
+        if any(mib > 0 for mib in _short(change, held, change.variants[lane].peak).values()):
+            continue
+        for key, mib in change.variants[lane].memory.items():
+            held[key] = held.get(key, 0) + mib
+    return Room(before=before, restarts=tuple(restarts))
+
+
+def _short(change: Transition, held: dict[str, int], peak: dict[str, int]) -> dict[str, int]:
+    """What is missing at each domain of a load, MiB; nothing where the limit is unknown."""
+    result = {}
+    for key, mib in peak.items():
+        limit = change.limits.get(key)
+        if limit is not None and limit.limit_mib is not None:
+            result[key] = held.get(key, 0) + mib - limit.limit_mib
+    return result
+
+
+def _restarts(change: Transition, lane: str) -> bool:
+    return change.residency.get(lane, Residency.AUTO) is Residency.PREFERRED
+
+
+def _candidates(change: Transition, start: str, short: dict[str, int], gone: set[str], up: set[str]) -> list[str]:
+    """Loaded lanes on the short domains that may stop for this start, the cheapest to give up first."""
+    keys = {key for key, mib in short.items() if mib > 0}
+    ranked = []
+    for variant in change.variants.values():
+        if not (variant.managed and variant.loaded and keys & set(variant.memory)):
+            continue
+        if variant.id in gone | up | change.untouchable or variant.id == start:
+            continue
+        residency = change.residency.get(variant.id, Residency.AUTO)
+        wanted = variant.id in change.stops
+        if residency is Residency.ALWAYS and not wanted:
+            continue
+        waits = bool(_losing(change, variant.id, up))
+        rank = 0 if wanted and not waits else 1 if not wanted and residency is Residency.AUTO else 2 if wanted else 3
+        ranked.append((rank, waits, variant.load_ms or 0, variant.id))
+    return [name for *_, name in sorted(ranked)]
+
+
+def _losing(change: Transition, lane: str, up: set[str]) -> tuple[str, ...]:
+    """Aliases that a lane answers now and whose planned first lane is not up yet: a stop would leave them waiting."""
+    losing = []
+    for alias in sorted(change.before):
+        if change.answering(alias) != lane or alias not in change.after:
+            continue
+        first = next(iter(change.after[alias][1]), None)
+        ready = first in up or (first in change.variants and change.variants[first].loaded and first != lane)
+        on_request = first == lane and change.residency.get(lane) is Residency.AUTO
+        if not ready and not on_request:
+            losing.append(alias)
+    return tuple(losing)
+
+
+def _stop(change: Transition, lane: str, start: str, up: set[str]) -> RoomStop:
+    interim: list[str] = []
+    gaps: list[str] = []
+    for alias in _losing(change, lane, up):
+        target = interim if interim_route(change, alias, lane, start) else gaps
+        target.append(alias)
+    why = change.stops.get(lane, StopReason.ROOM)
+    return RoomStop(lane=lane, why=why, interim=tuple(interim), gaps=tuple(gaps))
+
+
+def interim_route(
+    change: Transition, alias: str, leaving: str, start: str
+) -> tuple[tuple[str, ...], tuple[str | None, ...]] | None:
+    """What may answer an alias while a swap is under way, by its `interim` wish; None: nothing may."""
+    route, lanes = change.after[alias]
+    allowed = change.aliases[alias].interim
+    kept = [
+        (model, lane)
+        for model, lane in zip(route, lanes, strict=True)
+        if lane not in (leaving, start) and (lane is None or _answers(change, lane))
+    ]
+    local = any(lane is not None for _, lane in kept)
+    if not kept or (allowed == "local" and not local):
+        return None
+    return tuple(model for model, _ in kept), tuple(lane for _, lane in kept)
+
+
+def _answers(change: Transition, lane: str) -> bool:
+    variant = change.variants.get(lane)
+    return variant is not None and (variant.loaded or (variant.managed and lane not in change.starts))

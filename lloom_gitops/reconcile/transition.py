@@ -1,0 +1,61 @@
+"""What has to change between what runs now and the planned outcome: the input of the step order."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lloom_gitops.catalog.memory import DomainLimit
+from lloom_gitops.catalog.variants import Variant
+from lloom_gitops.model.desired import Alias
+from lloom_gitops.model.pool import StepTimeouts
+from lloom_gitops.model.words import Feature, Residency, StopReason
+
+Route = tuple[tuple[str, ...], tuple[str | None, ...]]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A residency before and after."""
+
+    before: Residency
+    after: Residency
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """Starts, stops, residency and route changes, with the facts that order them.
+
+    `before` and `after` are routes by alias (models, lanes); `after` has covered aliases only. `starts` are lanes in
+    the order in which they should load, `stops` those wanted for their own sake (vacate, moved, asked); stops that only
+    make room are found by `make_room`. `residency` holds every planned lane's residency, `changes` those of lanes not
+    started. `drain_seconds` is set for lanes of a draining node; `untouchable` lanes are on nodes that stay as is.
+    """
+
+    variants: dict[str, Variant]
+    limits: dict[str, DomainLimit]
+    head: str
+    aliases: dict[str, Alias]
+    before: dict[str, Route]
+    after: dict[str, Route]
+    removed: tuple[str, ...]
+    residency: dict[str, Residency]
+    starts: tuple[str, ...]
+    stops: dict[str, StopReason]
+    changes: dict[str, Change]
+    manual_starts: tuple[str, ...]
+    features: dict[str, frozenset[Feature]]
+    timeouts: StepTimeouts
+    drain_seconds: dict[str, int]
+    untouchable: frozenset[str]
+
+    @property
+    def changed_routes(self) -> tuple[str, ...]:
+        """Aliases whose route or lanes differ, by id."""
+        return tuple(alias for alias in sorted(self.after) if self.after[alias] != self.before.get(alias, ((), ())))
+
+    def answering(self, alias: str) -> str | None:
+        """The lane that answers an alias now: the first loaded one of its route."""
+        _, lanes = self.before.get(alias, ((), ()))
+        return next((lane for lane in lanes if lane in self.variants and self.variants[lane].loaded), None)
+
+    def can(self, node: str, feature: Feature) -> bool:
+        """Whether a node's gateway build has a feature."""
+        return feature in self.features.get(node, frozenset())
