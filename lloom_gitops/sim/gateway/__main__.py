@@ -1,0 +1,3 @@
+from lloom_gitops.sim.gateway.serve import main
+
+raise SystemExit(main())
