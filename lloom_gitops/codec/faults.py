@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -88,6 +89,8 @@ def _wrong_type(error: Any, pointer: str, parsed: Parsed) -> Iterator[Finding]:
         hint = "put the value in quotes"
     elif isinstance(value, str) and any(word in wanted for word in ("number", "integer")):
         hint = "write a plain number: no quotes, no unit"
+    elif isinstance(value, Decimal) and "integer" in wanted:
+        hint = "write a whole number"
     elif isinstance(value, str) and "boolean" in wanted:
         hint = "write true or false: on, off, yes and no are words"
     elif value is None:

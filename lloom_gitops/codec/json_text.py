@@ -9,7 +9,7 @@ from typing import Any
 
 from lloom_gitops.model.errors import Finding
 
-from .parsing import MAX_BYTES, MAX_DEPTH, Parsed, Place, _Tree
+from .parsing import MAX_BYTES, MAX_DEPTH, Parsed, Place, Tree
 
 _BLANK = " \t\r\n"
 
@@ -21,14 +21,14 @@ def parse_json(data: bytes, file: str, *, limit: int = MAX_BYTES) -> Parsed:
     """
     if len(data) > limit:
         fault = Finding(code="fileTooLarge", message=f"{len(data)} bytes, at most {limit} are read", file=file)
-        return Parsed(file, None, (fault,), _Tree())
+        return Parsed(file, None, (fault,), Tree())
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError:
         fault = Finding(code="notUtf8", message="not UTF-8", file=file, hint="save the file as UTF-8")
-        return Parsed(file, None, (fault,), _Tree())
+        return Parsed(file, None, (fault,), Tree())
     reading = _Reading(text, file)
-    tree = _Tree()
+    tree = Tree()
     try:
         value, end = reading.value(reading.blank(0), tree, 0)
         if reading.blank(end) < len(text):
@@ -62,7 +62,7 @@ class _Reading:
             at += 1
         return at
 
-    def value(self, at: int, tree: _Tree, depth: int) -> tuple[Any, int]:
+    def value(self, at: int, tree: Tree, depth: int) -> tuple[Any, int]:
         if depth > MAX_DEPTH:
             raise json.JSONDecodeError(f"nested deeper than {MAX_DEPTH} levels", self.text, at)
         if self.text[at : at + 1] == "{":
@@ -85,18 +85,18 @@ class _Reading:
         if any("\ud800" <= char <= "\udfff" for char in value):
             self.report("loneSurrogate", at, "half of a character (a lone surrogate)", "write the whole character")
 
-    def object(self, at: int, tree: _Tree, depth: int) -> tuple[dict[str, Any], int]:
+    def object(self, at: int, tree: Tree, depth: int) -> tuple[dict[str, Any], int]:
         found: dict[str, Any] = {}
         at = self.blank(at + 1)
         while self.text[at : at + 1] != "}" or found:
             if self.text[at : at + 1] != '"':
                 raise json.JSONDecodeError("a key in double quotes is wanted", self.text, at)
-            key, colon = self.value(at, _Tree(), depth)
+            key, colon = self.value(at, Tree(), depth)
             if key in found:
                 line = tree.places[key][0]
                 self.report("duplicateKey", at, f"{key} is already set in line {line}", "keep one of the two")
             tree.places[key] = self.place(at)
-            tree.inner[key] = _Tree()
+            tree.inner[key] = Tree()
             at = self.after(colon, ":", "a colon is wanted")
             found[key], at = self.value(at, tree.inner[key], depth + 1)
             at = self.blank(at)
@@ -105,13 +105,13 @@ class _Reading:
             at = self.after(at, ",", "a comma or } is wanted")
         return found, at + 1
 
-    def array(self, at: int, tree: _Tree, depth: int) -> tuple[list[Any], int]:
+    def array(self, at: int, tree: Tree, depth: int) -> tuple[list[Any], int]:
         found: list[Any] = []
         at = self.blank(at + 1)
         while self.text[at : at + 1] != "]" or found:
             index = len(found)
             tree.places[index] = self.place(at)
-            tree.inner[index] = _Tree()
+            tree.inner[index] = Tree()
             item, at = self.value(at, tree.inner[index], depth + 1)
             found.append(item)
             at = self.blank(at)
