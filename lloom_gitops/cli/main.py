@@ -87,12 +87,13 @@ def _report_bug(error: Exception, words: list[str]) -> int:
     from lloom_gitops.cli.output import tell
     from lloom_gitops.model.errors import LloomGitopsError
 
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}:{place.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "lloom_gitops" in Path(frame.filename).parts] or frames
+    where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
     bug = LloomGitopsError(
         code="bug",
         message=f"this is a bug in lloom-gitops: {type(error).__name__} at {where}: {error}",
-        hint="run it again with `-v` and report what it prints; nothing was written after this point",
+        hint="run it again as `lloom-gitops -v ...` and report what it prints",
     )
     code = _report(bug, words)
     if any(word in ("-v", "-vv") for word in words):

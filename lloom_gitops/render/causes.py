@@ -11,56 +11,46 @@ from lloom_gitops.render.amounts import gb
 from lloom_gitops.render.clean import shown
 
 CAUSES: dict[str, str] = {
-    "accelerator": "{node} has no accelerator that it runs on",
-    "agentOnly": "only the agent may change it",
-    "budget": "the residency sums of {domain} leave too little room",
-    "capacityUnknown": "the memory of {node} is not known",
-    "command": "a command that it needs is missing on {node}",
-    "computeArch": "{node} has another compute arch",
-    "contextWindow": "its context window is too small",
+    "capacityUnknown": "the capacity of {domain} is not known, and nothing new is placed there",
+    "conflict": "it can't be met together with the others",
+    "contextTooSmall": "the context window of {lane} is too small",
     "cordoned": "{node} is cordoned",
-    "disk": "too little disk on {node}",
     "draining": "{node} is being drained",
-    "excluded": "it is kept off {node} after failed starts",
-    "external": "an external model answers",
-    "foreign": "memory of {domain} is used by something that is not ours",
-    "gateway": "the gateway of {node} can't do that",
-    "hold": "{node} is on hold",
-    "image": "a container image that it needs is missing on {node}",
-    "installs": "it is not installed, and installs are not considered",
-    "kind": "it is of another kind",
-    "latched": "its last load was aborted by the memory guard; start it once by hand",
-    "left": "{node} left the pool",
-    "loadPeak": "its load would not fit into {domain} while it loads",
-    "lost": "{node} is lost",
-    "memory": "it does not fit into {domain}",
-    "notDeclared": "{node} is not declared in fleet/nodes",
-    "notInstalled": "it is not installed",
-    "notLinked": "the nodes are not linked in pairs",
-    "notRunning": "a person has to start it, and it does not run",
-    "onTheWay": "there is no order of steps that leaves enough room in {domain}",
-    "noLane": "no lane serves it",
-    "noVariant": "nothing here can serve it",
-    "pinned": "a pin puts it elsewhere",
-    "platform": "{node} has another platform",
-    "profile": "the active profile wants something else",
-    "sequences": "it serves too few sequences at once",
-    "suspect": "{node} does not answer at the moment",
-    "unknown": "what {node} runs is not known",
-    "weights": "its weights are not on {node}",
+    "excludedAfterFailure": "{lane} is kept off {node} after failed starts",
+    "fixedAsItIs": "{lane} stays as it is: nothing may change there now",
+    "latched": "{lane} is latched: the memory guard aborted its last load, and a person has to start it once",
+    "loadPeak": "{lane} would not fit into {domain} while it loads",
+    "memory": "{lane} does not fit into {domain}",
+    "noLane": "no lane serves {model}",
+    "noModel": "it names no model of ours",
+    "nodeLost": "{node} is lost",
+    "notChosen": "{lane} could serve, and something better does",
+    "notRunning": "{lane} does not run, and only a person can start it",
+    "pinnedElsewhere": "a pin puts {model} elsewhere",
+    "sequencesTooFew": "{lane} serves too few sequences at once",
+    "stoppedByRequest": "the document of {lane} says that it stays stopped",
+    "worseElsewhere": "more for {lane} would cost something that counts more",
+    "wrongKind": "{lane} is of another kind",
 }
-"""Reason to sentence; `{node}`, `{lane}`, `{model}`, `{alias}` and `{domain}` stand for the cause's own."""
+"""Reason to sentence; `{node}`, `{lane}`, `{model}` and `{domain}` stand for the cause's own."""
 
 LANES: dict[str, str] = {
-    "answersFirst": "it answers first",
-    "best": "of the ways to serve this it ranks best",
-    "kept": "it stays as it is",
-    "onlyFit": "nothing else can serve this",
-    "pinned": "a pin wants it here",
-    "profile": "the active profile wants it",
-    "running": "it runs here already",
+    "asItIs": "nothing may change it now",
+    "firstChoice": "it is the first choice of an alias",
+    "heldOnCordoned": "nothing else serves its aliases, so it stays although its node is to be emptied",
+    "laterEntry": "it is a later entry of a route",
+    "notRouted": "no route uses it; it keeps what it has",
+    "onlyFit": "it is the only lane left that can serve this",
+    "pinned": "a pin or the active profile wants it",
+    "staysAsNamed": "no alias names it, so it stays",
 }
 """Why a lane is in the plan."""
+
+GAPS: dict[str, str] = {
+    "drain": "{lane} is drained, and nothing else serves it",
+    "room": "memory is needed for {lane}, and nothing answers meanwhile",
+}
+"""Why an alias answers nothing for a while; the plan writes `drain:LANE` or `room:LANE`."""
 
 STOPS: dict[StopReason, str] = {
     StopReason.VACATE: "its node is being emptied",
@@ -71,16 +61,18 @@ STOPS: dict[StopReason, str] = {
 """The four reasons for which a running lane may be stopped (docs/concepts.md)."""
 
 _NAMES = ("node", "lane", "model", "alias", "domain")
-_ABSENT = {"node": "the node", "lane": "the lane", "model": "the model", "alias": "the alias", "domain": "memory"}
 
 
 def cause_text(cause: Cause) -> str:
     """One cause as a clause without a full stop; a reason that this build has no words for is spelled out."""
     template = CAUSES.get(cause.reason)
-    named = {name: shown(getattr(cause, name) or _ABSENT[name]) for name in _NAMES}
+    named = {name: shown(getattr(cause, name) or f"the {name}") for name in _NAMES}
     sentence = template.format(**named) if template else spelled(cause.reason)
-    used = {name for name in _NAMES if template and f"{{{name}}}" in template}
-    rest = [f"{name} {named[name]}" for name in _NAMES if getattr(cause, name) and name not in used]
+    rest = [
+        f"{name} {named[name]}"
+        for name in ("node", "domain")
+        if getattr(cause, name) and not (template and f"{{{name}}}" in template)
+    ]
     facts = [*rest, *_figures(cause)]
     said = f"{sentence} ({', '.join(facts)})" if facts else sentence
     return f"{said}: {shown(cause.says)}" if cause.says else said
@@ -94,6 +86,13 @@ def causes_text(causes: Iterable[Cause]) -> str:
 def lane_reason(reason: str) -> str:
     """Why a lane is in the plan, as a clause."""
     return LANES.get(reason) or spelled(reason)
+
+
+def gap_text(because: str) -> str:
+    """Why there is a gap, as a clause."""
+    reason, _, lane = because.partition(":")
+    template = GAPS.get(reason)
+    return template.format(lane=shown(lane)) if template else spelled(because)
 
 
 def spelled(code: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lloom_gitops.render.clean import width_of
 
-MIN_WIDTH = 40
+MIN_WIDTH = 60
 """Columns below which wrapping would only make things worse."""
 
 
@@ -16,7 +16,7 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
     hang = " " * width_of(first) if rest is None else rest
     lines: list[str] = []
     line, empty = first, True
-    for word in _pieces(text, max(width, MIN_WIDTH) - width_of(hang)):
+    for word in _pieces(text, max(width, MIN_WIDTH) - max(width_of(first), width_of(hang))):
         joined = f"{line}{word}" if empty else f"{line} {word}"
         if not empty and width_of(joined) > max(width, MIN_WIDTH):
             lines.append(line)

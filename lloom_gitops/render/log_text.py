@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from lloom_gitops.render.amounts import short_id
@@ -37,9 +37,9 @@ def log_text(entries: Iterable[LogEntry], page: Page, *, steps: bool = False) ->
 
 
 def _block(entry: LogEntry, page: Page, steps: bool) -> list[str]:
-    mark = page.paint.faint(shown(entry.commit[:8]))
-    subject = wrap(shown(entry.subject), page.width - 10)
-    lines = [f"{mark}  {subject[0]}", *(f"          {line}" for line in subject[1:])]
+    commit = f"{shown(entry.commit[:8]):<8}"
+    head, *rest = wrap(shown(entry.subject), page.width, f"{commit}  ", " " * 10)
+    lines = [f"{page.paint.faint(commit)}{head[len(commit) :]}", *rest]
     facts = [f"{_minute(entry.when)} by {shown(entry.who)}"]
     if entry.plan:
         facts.append(f"plan {shown(short_id(entry.plan))}")
@@ -50,16 +50,16 @@ def _block(entry: LogEntry, page: Page, steps: bool) -> list[str]:
             facts.append(f"{words} {shown(short_id(value) if name in _DIGESTS else value)}")
     lines += wrap(", ".join(facts), page.width, " " * 10)
     if entry.result:
-        lines.append(f"{' ' * 10}result {_result(entry.result, page)}")
+        head, *rest = wrap(shown(entry.result), page.width, " " * 17)
+        lines += [f"{' ' * 10}result {_tone(entry.result, page)(head.strip())}", *rest]
     if steps:
         for line in entry.body:
             lines += wrap(shown(line), page.width, " " * 12)
     return lines
 
 
-def _result(result: str, page: Page) -> str:
-    tone = page.paint.good if result in _GOOD else page.paint.bad if result in _BAD else page.paint.warn
-    return tone(shown(result))
+def _tone(result: str, page: Page) -> Callable[[str], str]:
+    return page.paint.good if result in _GOOD else page.paint.bad if result in _BAD else page.paint.warn
 
 
 def _minute(when: str) -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lloom_gitops.model.plan import DomainBudget, Plan, RouteChange, StartChange, Step
+from lloom_gitops.model.plan import Cause, DomainBudget, Plan, RouteChange, StartChange, Step
 from lloom_gitops.model.words import StepKind
 from lloom_gitops.render.amounts import counted, duration, gb, listed, number
 from lloom_gitops.render.bars import ASCII, UNICODE, bar
-from lloom_gitops.render.causes import STOPS, cause_text, causes_text, lane_reason, spelled
-from lloom_gitops.render.clean import shown
-from lloom_gitops.render.layout import pad, table, wrap
+from lloom_gitops.render.causes import STOPS, cause_text, causes_text, gap_text, lane_reason, spelled
+from lloom_gitops.render.clean import shown, width_of
+from lloom_gitops.render.layout import MIN_WIDTH, pad, table, wrap
 from lloom_gitops.render.page import Page
 
 _INDENT = "  "
@@ -32,7 +32,8 @@ def plan_text(plan: Plan, page: Page = Page()) -> str:
 def verdict_text(plan: Plan) -> str:
     """The plan in one sentence or two: what it does, what is covered then, and how good it is."""
     if not plan.steps:
-        return f"Nothing to do: {shown(plan.says).rstrip('.') or 'what runs is what is wanted'}. {_coverage(plan)}"
+        says = shown(plan.says).rstrip(".") or "nothing to do: what runs is what is wanted"
+        return f"{says[0].upper()}{says[1:]}. {_coverage(plan)}"
     return f"{_actions(plan)}. {_coverage(plan)} {_proof(plan)}"
 
 
@@ -74,7 +75,7 @@ def _proof(plan: Plan) -> str:
 def _head(plan: Plan, page: Page) -> list[str]:
     lines = []
     if plan.inputs.what_if:
-        flags = shown(" ".join(plan.inputs.what_if))
+        flags = shown(" ".join(f"--{flag.replace('=', ' ', 1)}" for flag in plan.inputs.what_if))
         lines += wrap(f"What if ({flags}): this plan only shows; it can't be written or applied.", page.width)
     return [*lines, *wrap(verdict_text(plan), page.width)]
 
@@ -126,16 +127,23 @@ def _residency(plan: Plan, page: Page) -> list[str]:
 def _routes(plan: Plan, page: Page) -> list[str]:
     lines = []
     for change in plan.diff.routes:
-        lines.append(f"{_INDENT}{page.paint.warn('~')} {shown(change.alias)}")
+        lines += _marked(wrap(shown(change.alias), page.width, f"{_INDENT}~ "), page.paint.warn)
         lines += wrap(_route(change.before, "nothing"), page.width, f"{_INDENT * 3}before  ")
         lines += wrap(_route(change.after, "nothing: the alias is removed"), page.width, f"{_INDENT * 3}after   ")
         answers = _answers(plan, change)
         if answers:
             lines += wrap(answers, page.width, f"{_INDENT * 3}then    ")
         planned = plan.routes.get(change.alias)
-        for cause in planned.because if planned is not None else ():
-            lines += wrap(cause_text(cause), page.width, f"{_INDENT * 3}because ")
+        for model, causes in _by_model(planned.because if planned is not None else ()).items():
+            lines += wrap(f"{shown(model)}: {causes_text(causes)}", page.width, f"{_INDENT * 3}not     ")
     return lines
+
+
+def _by_model(causes: Iterable[Cause]) -> dict[str, list[Cause]]:
+    grouped: dict[str, list[Cause]] = {}
+    for cause in causes:
+        grouped.setdefault(cause.model or cause.lane or "others", []).append(cause)
+    return grouped
 
 
 def _route(models: Sequence[str], nothing: str) -> str:
@@ -167,7 +175,7 @@ def _memory(plan: Plan, page: Page) -> list[str]:
     ]
     if not domains or not plan.steps:
         return []
-    name_width = min(max(len(shown(name)) for name, _ in domains), page.width // 4)
+    name_width = min(max(width_of(shown(name)) for name, _ in domains), max(page.width, MIN_WIDTH) // 4)
     lines = []
     for name, budget in domains:
         lines += _memory_lines(shown(name), name_width, budget, page)
@@ -177,13 +185,13 @@ def _memory(plan: Plan, page: Page) -> list[str]:
 def _memory_lines(name: str, name_width: int, budget: DomainBudget, page: Page) -> list[str]:
     glyphs = ASCII if page.ascii_only else UNICODE
     first = f"{_INDENT}{pad(name, name_width)}  "
-    lines = [] if len(name) <= name_width else [f"{_INDENT}{name}"]
+    lines = [] if width_of(name) <= name_width else wrap(name, page.width, _INDENT)
     hang = " " * (name_width + 4)
     for word, used in (("before", budget.before_gb), ("after", budget.after_gb)):
+        start = hang if lines else first
         whole = "of an unknown budget" if budget.budget_gb is None else f"of {gb(budget.budget_gb)}"
         over = budget.budget_gb is not None and used > budget.budget_gb
         note = f", over by {gb(used - (budget.budget_gb or 0))}" if over else ""
-        start = hang if lines else first
         lines += wrap(
             f"{number(used)} {whole}{note}", page.width, f"{start}{word:<6}  {bar(used, budget.budget_gb, glyphs)}  "
         )
@@ -199,7 +207,7 @@ def _memory_lines(name: str, name_width: int, budget: DomainBudget, page: Page) 
 def _uncovered(plan: Plan, page: Page) -> list[str]:
     lines = []
     for alias, causes in plan.uncovered.items():
-        lines.append(f"{_INDENT}{page.paint.bad('!')} {shown(alias)}")
+        lines += _marked(wrap(shown(alias), page.width, f"{_INDENT}! "), page.paint.bad)
         for cause in causes:
             lines += wrap(cause_text(cause), page.width, f"{_INDENT * 3}- ")
     return lines
@@ -211,10 +219,10 @@ def _unmet(plan: Plan, page: Page) -> list[str]:
 
 
 def _gaps(plan: Plan, page: Page) -> list[str]:
-    rows = [
-        [shown(gap.alias), f"answers nothing for about {duration(gap.seconds)}: {spelled(gap.because)}"]
-        for gap in plan.gaps
-    ]
+    rows = []
+    for gap in plan.gaps:
+        time = f"for about {duration(gap.seconds)}" if gap.seconds else "until something serves it again"
+        rows.append([shown(gap.alias), f"answers nothing {time}: {gap_text(gap.because)}"])
     return _blocks(rows, page, "! ", page.paint.bad)
 
 

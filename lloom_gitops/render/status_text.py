@@ -51,7 +51,7 @@ def status_text(status: Status | None, page: Page) -> str:
         for title, lines in (
             ("Steps", _steps(status, page)),
             ("Aliases", _aliases(status, page)),
-            ("Nodes", [f"  {shown(node)}  {shown(each.state)}" for node, each in status.nodes.items()]),
+            ("Nodes", _lines([[shown(node), shown(each.state)] for node, each in status.nodes.items()], page)),
             ("Drift", _drift(status, page)),
             ("Agent", _agent(status, page)),
         ):
@@ -142,7 +142,7 @@ def _aliases(status: Status, page: Page) -> list[str]:
         serving = shown(each.serving) if each.serving else "nothing"
         wanted = "" if each.planned == each.serving else f"planned: {shown(each.planned or 'nothing')}"
         rows.append([shown(alias), serving, wanted])
-    return [line for block in table(rows, page.width, "  ") for line in block]
+    return _lines(rows, page)
 
 
 def _drift(status: Status, page: Page) -> list[str]:
@@ -150,7 +150,7 @@ def _drift(status: Status, page: Page) -> list[str]:
     for drift in status.drift:
         sides = f"planned {_plain(drift.planned)}, seen {_plain(drift.seen)}"
         rows.append([shown(drift.lane or drift.alias or ""), f"{spelled(drift.field)}: {sides}"])
-    return [line for block in table(rows, page.width, "  ") for line in block]
+    return _lines(rows, page)
 
 
 def _agent(status: Status, page: Page) -> list[str]:
@@ -167,3 +167,7 @@ def _agent(status: Status, page: Page) -> list[str]:
             if commit
         ]
     return wrap(", ".join(facts), page.width, "  ") if facts else []
+
+
+def _lines(rows: Sequence[Sequence[str]], page: Page) -> list[str]:
+    return [line for block in table(rows, page.width, "  ") for line in block]
