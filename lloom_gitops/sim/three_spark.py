@@ -195,12 +195,14 @@ def _mac() -> Doc:
                 "arch": "arm64",
                 "cpus": 12,
                 "accelerators": ["apple-gpu", "metal", "apple-neural-engine", "ane"],
+                "devices": [
+                    {"id": "metal:0", "kind": "gpu", "vendor": "apple", "name": "Apple M2 Max", "backend": "metal"}
+                ],
                 "memoryDomains": [{"id": "unified:0", "kind": "unified", "capacityGb": 96}],
                 "computeArchs": ["apple-metal"],
                 "disks": [{"root": "models", "freeGb": 300}],
                 "weights": [{"model": "qwen3-embedding:4b"}],
                 "commands": [],
-                "images": [],
                 "links": [],
                 "loadSeconds": {"mac-embedding": 10},
                 "inventory": {
@@ -232,7 +234,6 @@ def _spark(*, peer: str | None, weights: list[str]) -> Doc:
         "disks": [{"root": "models", "freeGb": 800}],
         "weights": [{"model": model} for model in weights],
         "commands": ["docker"],
-        "images": [],
         "links": [{"peer": peer, "fabric": "nvidia-sync"}] if peer is not None else [],
         "inventory": {
             "accelerators": [{"kind": "cuda", "name": "GB10", "computeArch": "sm_121", "count": 1}],
@@ -250,7 +251,6 @@ def _lane(port: int, memory_gb: float, load_seconds: float, residency: str, *, u
         "port": port,
         "healthUrl": f"http://127.0.0.1:{port}/health",
         "memoryGb": memory_gb,
-        "startupTimeoutMs": 900_000,
         **flags,
         "sim": {"loadSeconds": load_seconds, "running": up},
     }
@@ -284,9 +284,9 @@ def _served() -> list[Doc]:
     pair: Doc = {"model": PAIR_MODEL, "ttftMs": 830, "tokensPerSecond": 45.2}
     embedding: Doc = {"model": "spark-node-03/qwen3-embedding-4b", "requested": "embeddings", "ttftMs": 57}
     return [
-        {**pair, "requested": "cognition", "count": 40 * 24, "outputTokens": 600},
-        {**pair, "requested": "cognition-deep", "count": 4 * 24, "outputTokens": 2000},
-        {**embedding, "count": 300 * 24},
-        {"model": "spark-node-03/qwen-image-2.1", "requested": "image", "count": 6 * 24, "ttftMs": 37800},
-        {"model": "spark-node-03/ltx-2.5", "requested": "video", "count": 12, "ttftMs": 111000},
+        {**pair, "requested": "cognition", "count": 40 * 24, "outputTokens": 600, "recent": 20},
+        {**pair, "requested": "cognition-deep", "count": 4 * 24, "outputTokens": 2000, "recent": 2},
+        {**embedding, "count": 300 * 24, "recent": 20},
+        {"model": "spark-node-03/qwen-image-2.1", "requested": "image", "count": 6 * 24, "recent": 3},
+        {"model": "spark-node-03/ltx-2.5", "requested": "video", "count": 12, "recent": 1},
     ]

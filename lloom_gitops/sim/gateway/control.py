@@ -85,22 +85,25 @@ def _served(node: Node, body: Doc) -> None:
 def seed_metrics(node: Node, rows: list[Doc]) -> None:
     """Put served requests into the metrics, evenly over the last `hours` (24).
 
-    A row is `{model, requested?, count, ttftMs, tokensPerSecond, outputTokens, hours}`.
+    A row is `{model, requested?, count, ttftMs?, tokensPerSecond?, outputTokens?, hours?, recent?}`; `recent` is how
+    many of its last ones are listed among the recent requests (all). Without `ttftMs` no first content was seen.
     """
-    served: list[Served] = []
+    served: list[tuple[Served, bool]] = []
     for row in rows:
         hours, count = float(row.get("hours", 24)), int(row["count"])
         begin = node.now - round(hours * _HOUR_MS)
         node.ledger.since = min(node.ledger.since, begin)
-        served += [_one(node, row, begin + round((i + 1) * hours * _HOUR_MS / count)) for i in range(count)]
-    for request in sorted(served, key=lambda s: s.at):
+        listed = count - int(row.get("recent", count))
+        times = [begin + round((i + 1) * hours * _HOUR_MS / count) for i in range(count)]
+        served += [(_one(node, row, at), i >= listed) for i, at in enumerate(times)]
+    for request, listed_too in sorted(served, key=lambda pair: pair[0].at):
         node.ledger.count += 1
-        node.ledger.end(node.ledger.count, request)
+        node.ledger.end(node.ledger.count, request, listed=listed_too)
 
 
 def _one(node: Node, row: Doc, at: int) -> Served:
     model: Doc = next((m for m in node.config.doc["models"] if m["id"] == row["model"]), {})
-    first, tokens = int(row.get("ttftMs", 100)), int(row.get("outputTokens", 0))
+    first, tokens = row.get("ttftMs"), int(row.get("outputTokens", 0))
     speed = row.get("tokensPerSecond")
     kind = model.get("kind", "chat")
     route = "/v1/embeddings" if kind == "embedding" else "/v1/chat/completions" if kind == "chat" else f"/v1/{kind}"
@@ -117,7 +120,7 @@ def _one(node: Node, row: Doc, at: int) -> Served:
         node=None,
         status=200,
         stream=bool(speed),
-        duration_ms=first + (round(1000 * tokens / speed) if speed else 0),
+        duration_ms=int(first or 0) + (round(1000 * tokens / speed) if speed else 0),
         first_ms=first,
         input_tokens=10,
         output_tokens=tokens,

@@ -133,15 +133,14 @@ class Ledger:
         self.active[self.count] = {"id": f"conn_{self.count}", "startedAt": iso(now), "begun": now, **facts}
         return self.count
 
-    def end(self, connection: int, served: Served) -> None:
+    def end(self, connection: int, served: Served, *, listed: bool = True) -> None:
+        """Count a request that ended; `listed` ones show among the recent."""
         self.active.pop(connection, None)
-        self.recent.appendleft((served, connection))
+        if listed:
+            self.recent.appendleft((served, connection))
         day = self.days.setdefault(served.at // _DAY_MS, {"models": {}, "routes": {}, "requested": {}})
         for group, key in (("models", served.model), ("routes", served.route), ("requested", served.requested)):
             day[group].setdefault(key, Bucket(key)).add(served)
-
-    def abandon(self, connection: int) -> None:
-        self.active.pop(connection, None)
 
     def body(self, now: int, *, newer: bool, period: str = "all", model: str | None = None) -> Doc:
         """The body of `/gateway/metrics`, without `host` and `persistence`."""

@@ -123,7 +123,7 @@ def local_row(node: Node, lane: str, *, measured: bool = False) -> Doc:
         row["memorySafetyLatched"] = state.latch is not None
         row["lastMemorySafetyAbort"] = state.latch
         if measured and process is not None and node.traits(lane).measured:
-            row["memoryUsage"] = {"memoryGb": process.memory_gb(node.now), "source": "process"}
+            row["memoryUsage"] = {"residentGb": process.memory_gb(node.now), "source": "process"}
     return row
 
 
