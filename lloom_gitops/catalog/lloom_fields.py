@@ -160,14 +160,14 @@ def _process_fields(document: Any, index: int) -> Iterator[Field]:
     env = ((*ours, "launch", "env"), ("spec", "launch", "env"))
     for at in places or [(*theirs, "runtime")]:
         yield Field((*at, "bootstrap", "image"), image, text)
-        in_command = strings(get(document, (*at, "args"))) is None and get(document, (*at, "bootstrap")) is not MISSING
-        yield Field((*at, "bootstrap", "command") if in_command else (*at, "args"), args, strings)
-        if not _container_env(get(document, at)):
-            yield Field((*at, "env"), env, string_map)
+        if isinstance(get(document, (*at, "bootstrap")), dict):
+            yield Field((*at, "bootstrap", "command"), args, strings)
+        yield Field((*at, "args"), args, strings)
+        yield Field((*at, "env"), env, string_map)
 
 
 def fields(document: Any) -> list[Field]:
-    """All fields of a LLooM recipe; how many there are depends on its models and on their members."""
+    """All fields of a LLooM recipe. Which there are depends on its structure alone, never on a value that may move."""
     models = get(document, ("models",))
     found = list(_document_fields())
     for index in range(len(models) if isinstance(models, list) else 0):

@@ -190,10 +190,8 @@ def _infer_processes(recipe: Any, spec: dict[str, Any]) -> None:
 
 def _arranged(value: dict[str, Any], shape: type[msgspec.Struct]) -> dict[str, Any]:
     """The same fields in the order in which our documents have them."""
-    parts = {"requirements": Requirements, "settings": ModelSettings}
-    found = {
-        field.encode_name: value[field.encode_name] for field in structs.fields(shape) if field.encode_name in value
-    }
+    names = [field.encode_name for field in structs.fields(shape)]
+    found = {name: value[name] for name in names if name in value}
     if "settings" in found:
         found["settings"] = _arranged(found["settings"], ModelSettings)
     if shape is RecipeSpec:
@@ -258,16 +256,19 @@ def _fill(recipe: Any, document: Any, field: Field) -> None:
 def _write_changes(recipe: dict[str, Any], document: Any) -> None:
     """Write what our fields say otherwise than the LLooM recipe does, each into LLooM's place for it.
 
-    Where LLooM repeats a fact (for each member of a lane), only the places that agree with what we read are changed.
+    Where LLooM repeats a fact (for each member of a lane), only the places that agree with what we read are changed;
+    what it does not say yet is written once.
     """
     seen = _extract(recipe)
+    added: set[tuple[Path, ...]] = set()
     for field in lf.fields(recipe):
         own, read = _own(document, field.ours), _own(seen, field.ours)
         if own is MISSING or own == read:
             continue
         value = get(recipe, field.theirs)
-        absent = value is MISSING and len(field.ours) == 1
-        if read is MISSING or absent or field.read(value) == read:
+        new = read is MISSING or (value is MISSING and len(field.ours) == 1)
+        if (new and field.ours not in added) or (not new and field.read(value) == read):
+            added.add(field.ours)
             put(recipe, field.theirs, field.write(copy.deepcopy(own)))
 
 

@@ -162,12 +162,14 @@ def _lost(source: Parsed, why: str) -> DocumentError:
 
 
 def _exact(value: Any) -> Any:
-    """Floats as the decimals that they are written as: what our YAML writer takes."""
+    """Floats as ints where they are whole, else as the decimals that they are written as: what our YAML holds."""
     if isinstance(value, dict):
         return {name: _exact(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [_exact(inner) for inner in value]
-    return Decimal(repr(value)) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else Decimal(repr(value))
+    return value
 
 
 def _located(parsed: Parsed, work: Callable[[], Any]) -> Any:
