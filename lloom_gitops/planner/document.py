@@ -28,6 +28,7 @@ from lloom_gitops.model.plan import (
     Verdict,
 )
 from lloom_gitops.model.words import Residency, StepKind, StopReason
+from lloom_gitops.reconcile.fold import fold
 from lloom_gitops.reconcile.order import order
 
 from .explain import because, below_wish, missing_models
@@ -49,10 +50,14 @@ def assemble(
     """The plan of a search result. `desired` is the committed state that the digest names, without what-if flags."""
     steps, gaps = order(found.change, found.room)
     outcome = found.outcome
+    gaps = all_gaps(found, gaps)
+    if broken := fold(found.change, steps, gaps):
+        says = "; ".join(f"{row.step}: {row.says}" for row in broken)
+        raise AssertionError(f"the plan breaks its own rules on the way: {says}")
     uncovered = {
         alias: missing_models(world, outcome, alias) or (Cause(reason="noModel"),)
         for alias, row in outcome.served.items()
-        if not row.entries
+        if not row.entries or alias in outcome.held
     }
     return Plan(
         inputs=PlanInputs(
@@ -67,13 +72,29 @@ def assemble(
         routes=_routes(world, found),
         uncovered=uncovered,
         unmet=unmet,
-        gaps=all_gaps(found, gaps),
+        gaps=gaps,
         budget=_budget(world, found),
         diff=_diff(world, found, steps),
         steps=steps,
         notes=notes(world, found),
-        says="" if steps else _nothing(world),
+        says=_sentence(found) if steps else _nothing(world),
     )
+
+
+def _sentence(found: Found) -> str:
+    """What the plan does, in one sentence."""
+    change, room = found.change, found.room
+    starts = [*change.starts, *room.restarts]
+    stops = sorted({*change.stops, *room.stopped})
+    routes = [*change.changed_routes, *change.removed]
+    parts = [
+        *([f"starts {', '.join(starts)}"] if starts else []),
+        *([f"stops {', '.join(stops)}"] if stops else []),
+        *([f"changes the residency of {', '.join(change.changes)}"] if change.changes else []),
+        *([f"routes {', '.join(routes)} anew"] if routes else []),
+        *([f"asks for a start of {', '.join(change.manual_starts)} by hand"] if change.manual_starts else []),
+    ]
+    return "; ".join(parts)
 
 
 def _nothing(world: World) -> str:
@@ -86,7 +107,8 @@ def _nothing(world: World) -> str:
 
 
 def _verdict(found: Found) -> Verdict:
-    rows = found.outcome.served.values()
+    held = found.outcome.held
+    rows = [row for alias, row in found.outcome.served.items() if alias not in held]
     starts = [found.change.variants[name] for name in (*found.change.starts, *found.room.restarts)]
     room_stops = [name for name in found.room.stopped if name not in found.change.stops]
     proven = found.exact or found.levels == found.bound
@@ -97,7 +119,7 @@ def _verdict(found: Found) -> Verdict:
         aliases=AliasCount(
             covered=sum(row.first is not None for row in rows),
             external=sum(row.external_only for row in rows),
-            uncovered=sum(not row.entries for row in rows),
+            uncovered=len(held) + sum(not row.entries for row in rows),
         ),
         start=len(starts),
         stop=len(found.change.stops) + len(room_stops),
@@ -117,7 +139,7 @@ def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:
             because=because(world, outcome, name),
         )
         for name, residency in outcome.residency.items()
-        if name not in found.change.stops
+        if name not in found.change.stops and name not in outcome.shortages
     }
 
 
@@ -126,7 +148,7 @@ def _routes(world: World, found: Found) -> dict[str, PlannedRoute]:
     for alias, row in found.outcome.served.items():
         if not row.entries:
             continue
-        route, lanes = found.change.after.get(alias) or world.current[alias]
+        route, lanes = found.change.after[alias]
         figures = world.inventory.performance.get(route[0])
         routes[alias] = PlannedRoute(
             route=route,
@@ -156,7 +178,7 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
                 after[key] = after.get(key, 0) + (mib if name not in stopped else 0)
             if name in up and (not variant.state.holds_memory or name in stopped):
                 after[key] = after.get(key, 0) + mib
-            if found.outcome.residency.get(name) is Residency.AUTO:
+            if _on_request(world, found, name):
                 autos[key] = max(autos.get(key, 0), mib)
     result: dict[str, list[DomainBudget]] = {}
     for key, limit in world.limits.items():
@@ -173,6 +195,12 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
         )
         result.setdefault(limit.node, []).append(row)
     return {node: tuple(rows) for node, rows in sorted(result.items())}
+
+
+def _on_request(world: World, found: Found, lane: str) -> bool:
+    outcome = found.outcome
+    planned = outcome.residency.get(lane) is Residency.AUTO and lane not in found.change.stops
+    return planned and lane not in outcome.shortages and world.variants[lane].managed
 
 
 def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:

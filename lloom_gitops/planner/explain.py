@@ -55,8 +55,11 @@ def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) ->
 
 def missing_models(world: World, outcome: Outcome, alias: str) -> tuple[Cause, ...]:
     """What keeps each model of an alias's own order out of its route, in that order."""
-    routed = {model for model, _ in outcome.served[alias].entries}
+    routed = {model for model, _ in (*outcome.served[alias].entries, *outcome.served[alias].cut)}
     causes: list[Cause] = []
+    if alias in outcome.held:
+        for _, lane in outcome.served[alias].entries:
+            causes.append(Cause(reason="heldOnCordoned", lane=lane))
     for entry in world.entries[alias]:
         if entry.external or entry.model in routed:
             continue

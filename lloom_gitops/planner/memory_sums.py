@@ -9,9 +9,7 @@ import msgspec
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import Residency
 
-from .world import LaneRole, World
-
-UNBOUNDED = 1 << 60
+from .world import LaneRole, NodeRole, World
 
 
 class Sums(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,29 +34,54 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
         return self.needs - self.has
 
 
-def counted_now(variant: Variant) -> bool:
-    """Whether a lane's residency counts now: managed lanes as configured, unmanaged ones while they run."""
-    return variant.installed and (variant.managed or variant.loaded)
+def weight_now(variant: Variant) -> Residency | None:
+    """What a lane counts as now: managed ones as configured, hand-run ones as always while they hold memory."""
+    if not variant.managed:
+        return Residency.ALWAYS if variant.state.holds_memory else None
+    if not variant.installed or (variant.latched and not variant.state.holds_memory):
+        return None
+    return variant.residency
 
 
-def sums(world: World, residency: Mapping[str, Residency]) -> Sums:
-    """Sums of a planned residency by lane."""
+def _weights(world: World, residency: Mapping[str, Residency]) -> dict[str, Residency | None]:
+    """What every lane counts as: as planned, and as it is for those that nothing is decided about."""
+    weights: dict[str, Residency | None] = {}
+    for name, variant in world.variants.items():
+        if name in residency:
+            weights[name] = residency[name] if variant.managed else weight_now(variant)
+        elif _stays_as_is(world, variant):
+            weights[name] = weight_now(variant)
+    return weights
+
+
+def _stays_as_is(world: World, variant: Variant) -> bool:
+    """Lanes that can't serve and still count: dead or excluded ones, and idle ones on a node that lanes leave."""
+    role = world.roles[variant.id]
+    if role is LaneRole.OUT:
+        return world.out[variant.id].reason != "stoppedByRequest"
+    return role is LaneRole.LEAVING and not variant.state.holds_memory
+
+
+def _sums(world: World, weights: Mapping[str, Residency | None]) -> Sums:
     always: dict[str, int] = {}
     preferred: dict[str, int] = {}
-    for lane, wanted in residency.items():
-        if wanted is Residency.AUTO:
+    for lane, weight in weights.items():
+        if weight in (None, Residency.AUTO):
             continue
-        target = always if wanted is Residency.ALWAYS else preferred
+        target = always if weight is Residency.ALWAYS else preferred
         for key, mib in world.variants[lane].memory.items():
             target[key] = target.get(key, 0) + mib
     return Sums(always=always, preferred=preferred)
 
 
+def sums(world: World, residency: Mapping[str, Residency]) -> Sums:
+    """Sums of a planned residency by lane, beside the lanes that stay as they are."""
+    return _sums(world, _weights(world, residency))
+
+
 def sums_now(world: World) -> Sums:
     """The same sums as things are now: what is over its bound when a pool is adopted may stay and only shrink."""
-    gone = {lane for lane, cause in world.out.items() if cause.reason == "nodeLost"}
-    now = {v.id: v.residency for v in world.variants.values() if counted_now(v) and v.id not in gone}
-    return sums(world, now)
+    return _sums(world, {name: weight_now(variant) for name, variant in world.variants.items()})
 
 
 class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +96,8 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
         for key in sorted(set(planned.always) | set(planned.preferred)):
             need = planned.always.get(key, 0) + planned.preferred.get(key, 0)
             allowed = max(self._budget(key), self.now.always.get(key, 0) + self.now.preferred.get(key, 0))
-            if need > allowed:
+            gone = self.world.nodes.get(key.split("/", 1)[0]) is NodeRole.GONE
+            if need > allowed and not gone:
                 found.append(Shortage(rule="residency", domain=key, needs=need, has=allowed))
         return tuple(found)
 
@@ -106,25 +130,26 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
     def _short_at(self, variant: Variant, wanted: Residency, planned: Sums, key: str) -> Shortage | None:
         mib, peak = variant.memory[key], variant.peak[key]
         limit = self.world.limits.get(key)
-        if limit is None or limit.limit_mib is None:
-            known_here = variant.loaded
-            return None if known_here else Shortage(rule="onDemand", domain=key, needs=mib, has=0, known=False)
+        known = limit is not None and limit.limit_mib is not None
+        if not known and not variant.loaded:
+            return Shortage(rule="onDemand", domain=key, needs=mib, has=0, known=False)
         own = mib if wanted is Residency.ALWAYS else 0
         others = planned.always.get(key, 0) - own
-        now_own = mib if variant.residency is Residency.ALWAYS and counted_now(variant) else 0
+        now_own = mib if weight_now(variant) is Residency.ALWAYS else 0
         others_now = self.now.always.get(key, 0) - now_own
         if wanted is Residency.AUTO:
             allowed = max(self._budget(key), others_now + mib if variant.installed else 0)
             if others + mib > allowed:
                 return Shortage(rule="onDemand", domain=key, needs=others + mib, has=allowed)
-        allowed = max(limit.limit_mib, others_now + peak if variant.installed else 0)
+        allowed = max((limit.limit_mib or 0) if limit else 0, others_now + peak if variant.installed else 0)
         if others + peak > allowed:
             return Shortage(rule="loadPeak", domain=key, needs=others + peak, has=allowed)
         return None
 
     def _budget(self, key: str) -> int:
+        """The bound of a domain; nothing new where the capacity is unknown, so that only today's sums hold there."""
         limit = self.world.limits.get(key)
-        return UNBOUNDED if limit is None or limit.budget_mib is None else limit.budget_mib
+        return 0 if limit is None or limit.budget_mib is None else limit.budget_mib
 
     def broken_sets(self, residency: Mapping[str, Residency], planned: Sums) -> tuple[tuple[str, ...], ...]:
         """Lanes of co-resident sets whose auto lanes can't be loaded together on some domain."""

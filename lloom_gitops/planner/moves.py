@@ -12,11 +12,7 @@ from .world import LaneRole, NodeRole, World
 
 def transition(world: World, outcome: Outcome) -> Transition:
     """Everything that changes from the inventory to the outcome."""
-    after = {
-        alias: outcome.route(world, alias)
-        for alias, row in outcome.served.items()
-        if row.entries and not _keeps_route(world, outcome, alias)
-    }
+    after = {alias: outcome.route(alias) for alias, row in outcome.served.items() if row.entries}
     starts, stops = _starts(world, outcome, after), _stops(world, outcome)
     variants = {
         name: variant for name, variant in world.variants.items() if variant.installed or name in outcome.residency
@@ -39,11 +35,6 @@ def transition(world: World, outcome: Outcome) -> Transition:
         drain_seconds=_drain_seconds(world),
         untouchable=frozenset(name for name in variants if not _touchable(world, variants[name])),
     )
-
-
-def _keeps_route(world: World, outcome: Outcome, alias: str) -> bool:
-    """An alias that only a lane held on a cordoned node serves keeps its route as it is."""
-    return alias in outcome.held and alias in world.current
 
 
 def _touchable(world: World, variant: Variant) -> bool:
@@ -98,7 +89,7 @@ def _takes_over(world: World, lane: str, after: dict[str, Route]) -> bool:
     for alias, (_, lanes) in after.items():
         if lanes and lanes[0] == lane:
             now = world.current.get(alias, ((), ()))[1]
-            answering = next((n for n in now if n in world.variants and world.variants[n].loaded), None)
+            answering = next((n for n in now if n is None or world.variants[n].loaded), None)
             gone = answering is not None and world.roles[answering] is LaneRole.OUT
             if answering not in (None, lane) and not gone and now[:1] != (lane,):
                 return True

@@ -90,8 +90,8 @@ def _old_builds(world: World, found: Found) -> list[Note]:
     rows = []
     if not world.has_feature(world.head, Feature.ROUTE_MEMBERS):
         for alias, row in found.outcome.served.items():
-            if len(row.entries) > 1:
-                left = ", ".join(model for model, _ in row.entries[1:])
+            if row.cut:
+                left = ", ".join(model for model, _ in row.cut)
                 rows.append(
                     Note(code="oneModelRoute", alias=alias, says=f"this gateway build can't route to {left} too")
                 )

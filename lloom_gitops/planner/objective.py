@@ -32,6 +32,8 @@ def static_levels(world: World, outcome: Outcome) -> Levels:
             continue
         if _misses(world, document, row):
             misses += demand_milli(world, alias)
+        if alias in outcome.held:
+            continue
         if row.first is None:
             external += document.priority
             continue

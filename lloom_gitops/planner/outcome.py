@@ -22,9 +22,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """An alias's entries that can answer, in order: (model, lane), lane None for external ones."""
+    """An alias's entries that can answer, in order: (model, lane), lane None for external ones.
+
+    `cut` entries could answer too, but the head's gateway build can't express them (REC-12).
+    """
 
     entries: tuple[tuple[str, str | None], ...]
+    cut: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def first(self) -> str | None:
@@ -53,16 +57,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     staying: tuple[str, ...]
     wished: dict[str, Residency]
 
-    def route(self, world: World, alias: str) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
-        """Route and lanes of an alias as the head's gateway build can express them."""
+    def route(self, alias: str) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+        """Route and lanes of an alias."""
         entries = self.served[alias].entries
-        if not world.has_feature(world.head, Feature.ROUTE_MEMBERS):
-            entries = entries[:1]
         return tuple(model for model, _ in entries), tuple(lane for _, lane in entries)
 
 
 def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory: bool = False) -> Outcome | None:
-    """The outcome of a choice, or None where a residency sum or a co-resident set is broken.
+    """The outcome of a choice, or None where a memory rule is broken: a sum, or a lane kept loaded that can't load.
 
     With `ignore_memory` every domain is boundless: what people would get if memory were no matter (a lower bound).
     """
@@ -80,6 +82,8 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
         shortage = None if fixed else rules.unloadable(world.variants[name], wanted, planned)
         if shortage is None:
             usable.add(name)
+        elif wanted is not Residency.AUTO:
+            return None
         else:
             shortages[name] = shortage
     served, held, staying = _serve(world, choice, usable)
@@ -143,7 +147,9 @@ def _served(world: World, choice: Choice, alias: str, usable: set[str]) -> Serve
         lane = _lane_for(world, choice, alias, entry.model, usable)
         if lane is not None:
             entries.append((entry.model, lane))
-    return Served(entries=tuple(entries + externals))
+    every = tuple(entries + externals)
+    one = not world.has_feature(world.head, Feature.ROUTE_MEMBERS)
+    return Served(entries=every[:1], cut=every[1:]) if one else Served(entries=every)
 
 
 def _lane_for(world: World, choice: Choice, alias: str, model: str, usable: set[str]) -> str | None:

@@ -27,6 +27,9 @@ class Ordering:
     def _build(self) -> None:
         """The phases, in the order in which their steps stand in the plan."""
         change = self.change
+        early = [lane for lane in self._downgrades() if not self._waits_for_routes(lane)]
+        for lane in early:
+            self._residency(lane, after=())
         for lane in change.starts:
             self._make_room(lane)
             self._start(lane)
@@ -37,7 +40,8 @@ class Ordering:
         for alias in change.removed:
             self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
         for lane in self._downgrades():
-            self._residency(lane, after=self._routes_leaving(lane))
+            if lane not in early:
+                self._residency(lane, after=self._routes_leaving(lane))
         for lane, why in change.stops.items():
             if lane not in self.room.stopped:
                 self._drain_and_stop(lane, why, after=self._routes_leaving(lane), routed=change.after)
@@ -80,8 +84,7 @@ class Ordering:
         elif wanted is not variant.residency and not change.can(variant.owner, Feature.RESIDENCY):
             step = self._residency(lane, after=())
             after += [step] if variant.owner == change.head else []
-        stops = self.room.before.get(lane, ())
-        after += self._done(*(f"stop:{stop.lane}" for stop in stops))
+        after += self._done(*(f"stop:{stop}" for stop in self._stopped_beside(variant)))
         if lane in self.room.restarts:
             displaced_by = [start for start, rows in self.room.before.items() if lane in {row.lane for row in rows}]
             after += self._done(f"stop:{lane}", *(f"start:{start}" for start in displaced_by))
@@ -96,6 +99,11 @@ class Ordering:
             reads=_alive(variant) + self._space(variant),
         )
         self._started.add(lane)
+
+    def _stopped_beside(self, variant: Variant) -> list[str]:
+        """Lanes stopped so far to make room on a domain of this lane: its load counts on their memory."""
+        stopped = (stop.lane for stops in self.room.before.values() for stop in stops)
+        return [lane for lane in stopped if set(self.change.variants[lane].memory) & set(variant.memory)]
 
     def _space(self, variant: Variant) -> tuple[Read, ...]:
         """Free memory that the load peak needs; a lane that is loading already holds its own."""
@@ -161,6 +169,10 @@ class Ordering:
         """Route steps of aliases that name the lane now."""
         named = [alias for alias, (_, lanes) in sorted(self.change.before.items()) if lane in lanes]
         return self._done(*(f"route:{alias}" for alias in named))
+
+    def _waits_for_routes(self, lane: str) -> bool:
+        """Whether a route that names the lane now changes: it is downgraded once that route has left it."""
+        return any(lane in self.change.before.get(alias, ((), ()))[1] for alias in self.change.changed_routes)
 
     def _downgrades(self) -> list[str]:
         return [name for name, row in self.change.changes.items() if row.after.rank < row.before.rank]

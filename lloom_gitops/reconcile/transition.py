@@ -52,9 +52,10 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(alias for alias in sorted(self.after) if self.after[alias] != self.before.get(alias, ((), ())))
 
     def answering(self, alias: str) -> str | None:
-        """The lane that answers an alias now: the first loaded one of its route."""
+        """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
         _, lanes = self.before.get(alias, ((), ()))
-        return next((lane for lane in lanes if lane in self.variants and self.variants[lane].loaded), None)
+        ready = (lane for lane in lanes if lane is None or (lane in self.variants and self.variants[lane].loaded))
+        return next(ready, None)
 
     def can(self, node: str, feature: Feature) -> bool:
         """Whether a node's gateway build has a feature."""
