@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lloom_gitops.gitstore import commits, history, remote, revisions, trees, worktree
+from lloom_gitops.gitstore import commits, history, remote, revisions, signatures, trees, worktree
 from lloom_gitops.gitstore.command import Git
 from lloom_gitops.gitstore.commits import Author, Draft
 from lloom_gitops.gitstore.errors import BadRevision, LeaseLost, LeaseUnreadable, PublishConflict, PushRefused
@@ -24,6 +24,7 @@ from lloom_gitops.gitstore.lease import (
 )
 from lloom_gitops.gitstore.message import CommitMessage
 from lloom_gitops.gitstore.remote import LostRace, NotTaken, Pushed, PushOutcome, RefUpdate
+from lloom_gitops.gitstore.signatures import Signature
 from lloom_gitops.gitstore.trees import Tree
 
 PUBLISH_ATTEMPTS = 16
@@ -130,6 +131,10 @@ class GitStore:
     def find_content(self, rev: str, path: str, matches: Callable[[bytes], bool]) -> tuple[str, bytes] | None:
         """The newest (commit, content) of a file for which `matches` holds."""
         return history.find_content(self._git, rev, path, matches)
+
+    def signature(self, rev: str, allowed_signers: bytes) -> Signature:
+        """Who signed a commit, judged by the signers that the caller names; see `signatures.read_signature`."""
+        return signatures.read_signature(self._git, rev, allowed_signers)
 
     # Writing, local
 

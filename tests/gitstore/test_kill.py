@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from lloom_gitops.gitstore.command import Git
 from lloom_gitops.gitstore.commits import Author, Draft
 from lloom_gitops.gitstore.errors import GitFailed
+from lloom_gitops.gitstore.message import CommitMessage
 from lloom_gitops.gitstore.remote import tracking_ref
 from lloom_gitops.gitstore.store import GitStore
 
@@ -41,42 +43,42 @@ while True:
 """
 
 
-def _descendants(pid: int) -> Iterator[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return
-    for child in map(int, children):
-        yield child
-        yield from _descendants(child)
+def _stopped_below(pid: int) -> Iterator[int]:
+    """Stops and yields the processes below `pid`, but for the remote's own: a real remote is another machine."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            if b"-pack" not in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0]:
+                os.kill(int(child), signal.SIGSTOP)
+                yield int(child)
+                yield from _stopped_below(int(child))
 
 
-def _kill(writer: subprocess.Popen[bytes], *, tree: bool) -> None:
-    """The writer alone, or it and the git that it is running, as the end of a control group does."""
+def _kill(writer: subprocess.Popen[bytes], room: Path, *, tree: bool) -> None:
+    """The writer alone, or it and the git that it is running, as the end of a control group does; then waits until
+    what was not killed has ended by itself."""
     os.kill(writer.pid, signal.SIGSTOP)
-    below = list(_descendants(writer.pid))
-    for pid in [writer.pid, *(below if tree else ())]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    for pid in [*(_stopped_below(writer.pid) if tree else ()), writer.pid]:
+        os.kill(pid, signal.SIGKILL)
     writer.wait()
-    while not tree and any(_alive(pid) for pid in below):
+    while _at_work(room):
         time.sleep(0.01)
 
 
-def _alive(pid: int) -> bool:
-    try:
-        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
+def _at_work(room: Path) -> bool:
+    """Whether a process runs in the test's folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink().is_relative_to(room):
+                return True
+    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes through /proc")
 @pytest.mark.parametrize("tree", [False, True], ids=["the writer alone", "the writer and its git"])
 def test_killed_writers_leave_no_lock_and_a_whole_repository(
-    store: GitStore, locks: Callable[[], list[str]], git: Plain, bare: Path, tree: bool
+    store: GitStore, author: Author, locks: Callable[[], list[str]], git: Plain, room: Path, bare: Path, tree: bool
 ) -> None:
+    """With git killed too, in about one of 100 kills, the lock of a private ref may stay until the next call."""
     for number in range(KILLS // 2):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(store.repo_dir), str(number)], stdout=subprocess.PIPE
@@ -84,14 +86,17 @@ def test_killed_writers_leave_no_lock_and_a_whole_repository(
         assert writer.stdout is not None
         assert writer.stdout.readline(), "the writer goes on after every kill"
         time.sleep(0.004 * number)
-        _kill(writer, tree=tree)
+        _kill(writer, room, tree=tree)
         writer.stdout.close()
-        assert locks() == []
-    for folder in (store.repo_dir, bare):
-        git(folder, "fsck", "--strict", "--no-dangling")
+        left = [lock for lock in locks() if not tree or "/refs/lloom/" not in lock]
+        assert left == []
     tip = store.fetch()
     assert tip is not None
     assert len(store.log(tip)) > KILLS // 2
+    store.publish(lambda _: Draft({"fleet/status.yaml": None}, CommitMessage("Clear the status")), author)
+    assert locks() == []
+    for folder in (store.repo_dir, bare):
+        git(folder, "fsck", "--strict", "--no-dangling")
 
 
 def test_a_lock_that_a_killed_git_left_on_a_private_ref_heals(
