@@ -1,0 +1,80 @@
+"""Residency of lanes: what people wish, never more; less only where memory forces it, and said with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lloom_gitops.model.errors import Finding
+from lloom_gitops.model.words import Residency
+
+from .plan_codes import at, fault
+from .plan_scene import LaneFacts, Scene
+from .plan_sums import Sums
+from .plan_wishes import hard_residency
+
+
+def residency_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
+    """Each planned lane's residency against what is wished of it."""
+    for name, planned in scene.plan.lanes.items():
+        lane = scene.lanes[name]
+        if not lane.managed or scene.hands_off(lane):
+            if planned.residency is not lane.residency and lane.managed:
+                yield fault("planResidencyChanged", at("lanes", name, "residency"), f"{name} is to be left as it is")
+            continue
+        yield from _wished(scene, sums, lane, planned.residency)
+
+
+def wished(scene: Scene, lane: LaneFacts) -> Residency | None:
+    """What people wish of a lane; None where it is in no declared alias's route: it keeps what it has."""
+    hard = hard_residency(scene, lane)
+    if hard is not None:
+        return hard
+    wishes: list[Residency] = []
+    for name, planned in scene.plan.routes.items():
+        if lane.id not in planned.lanes or name not in scene.desired.aliases:
+            continue
+        first = planned.lanes[0] == lane.id
+        wishes.append(scene.desired.aliases[name].residency if first else Residency.AUTO)
+    return max(wishes, key=lambda wish: wish.rank, default=None)
+
+
+def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iterator[Finding]:
+    wish = wished(scene, lane)
+    pointer = at("lanes", lane.id, "residency")
+    if wish is None:
+        stopped = scene.stops.get(lane.id)
+        if given is not lane.residency and not lane.installs and stopped is None:
+            yield fault("planResidencyChanged", pointer, f"{lane.id} is in no route and keeps {lane.residency.value}")
+        return
+    if given.rank > wish.rank:
+        yield fault(
+            "planResidencyTooMuch",
+            pointer,
+            f"{lane.id} gets more than was wished",
+            wanted=wish.value,
+            found=given.value,
+        )
+    if given.rank >= wish.rank:
+        return
+    better = [r for r in Residency if given.rank < r.rank <= wish.rank]
+    for residency in better:
+        if not any(sums.broken(lane.memory, {lane.id: residency})):
+            yield fault(
+                "planResidencyTooLittle",
+                pointer,
+                f"{lane.id}: memory does not force {given.value}",
+                wanted=residency.value,
+                found=given.value,
+            )
+    if not _said(scene, lane, wish):
+        yield fault(
+            "planResidencyUnsaid", at("diff", "residency"), f"{lane.id} gets less than {wish.value} and nothing says so"
+        )
+
+
+def _said(scene: Scene, lane: LaneFacts, wish: Residency) -> bool:
+    """The diff says what was wished and why it is not given; a note does where nothing changes."""
+    for change in scene.plan.diff.residency:
+        if change.lane == lane.id and change.wished is wish and change.because is not None:
+            return any(figure is not None for figure in (change.because.short_gb, change.because.needs_gb))
+    return any(note.lane == lane.id for note in scene.plan.notes)
