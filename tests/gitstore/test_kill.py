@@ -22,7 +22,7 @@ from lloom_gitops.gitstore.store import GitStore
 
 from .conftest import Plain
 
-KILLS = 36
+KILLS = 24
 
 WRITER = """
 import sys
@@ -85,7 +85,7 @@ def test_killed_writers_leave_no_lock_and_a_whole_repository(
         )
         assert writer.stdout is not None
         assert writer.stdout.readline(), "the writer goes on after every kill"
-        time.sleep(0.004 * number)
+        time.sleep(0.006 * number)
         _kill(writer, room, tree=tree)
         writer.stdout.close()
         left = [lock for lock in locks() if not tree or "/refs/lloom/" not in lock]
