@@ -17,6 +17,7 @@ from lloom_gitops.model.errors import Finding, Severity
 from lloom_gitops.model.pool import Pool
 from lloom_gitops.model.recipe import Recipe
 
+from .codes import MEANINGS
 from .documents import Document, read_document
 from .parsing import Parsed, join_pointer
 from .values import digest
@@ -98,27 +99,15 @@ def load_desired(files: Mapping[str, bytes]) -> LoadedDesired:
         if kind is not None:
             gathering.file(kind, path, files[path])
         elif path.startswith(("fleet/", "recipes/")) and path not in OTHER_PATHS and path.endswith(_DOCUMENT_SUFFIXES):
-            gathering.findings.append(_unknown_file(path))
+            gathering.findings.append(_of_file("unknownFile", path, "nothing reads this file"))
     if POOL_FILE not in files:
-        gathering.findings.append(
-            Finding(
-                code="poolMissing",
-                message="there is no pool document",
-                file=POOL_FILE,
-                hint="`lloom-gitops init` writes a first one",
-            )
-        )
+        gathering.findings.append(_of_file("poolMissing", POOL_FILE, "there is no pool document"))
         gathering.broken.add(Kind.POOL)
     return gathering.loaded()
 
 
-def _unknown_file(path: str) -> Finding:
-    return Finding(
-        code="unknownFile",
-        message="nothing reads this file",
-        file=path,
-        hint="move it to its kind's folder (fleet/nodes, lanes, profiles, policies, aliases, pins; recipes), as .yaml",
-    )
+def _of_file(code: str, path: str, message: str) -> Finding:
+    return Finding(code=code, message=message, file=path, hint=MEANINGS[code].remedy)
 
 
 @dataclass
@@ -171,9 +160,7 @@ class _Gathering:
         if name in held:
             other = self.first[prefix].file
             place = "/metadata/name" if pointer in ("/spec", "") else pointer
-            self.findings.append(
-                parsed.finding("duplicateName", place, f"{name} is also in {other}", hint="keep one of the two")
-            )
+            self.findings.append(parsed.finding("duplicateName", place, f"{name} is also in {other}"))
             return
         held[name] = value
         self.first[prefix] = parsed
@@ -185,9 +172,7 @@ class _Gathering:
             return
         if self.values.setdefault("unlisted", written) != written:
             self.findings.append(
-                document.parsed.finding(
-                    "unlistedDiffers", "/spec/unlisted", "another file says otherwise", hint="say it in one file"
-                )
+                document.parsed.finding("unlistedDiffers", "/spec/unlisted", "another file says otherwise")
             )
 
     def loaded(self) -> LoadedDesired:

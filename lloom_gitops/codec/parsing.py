@@ -15,7 +15,9 @@ import yaml
 
 from lloom_gitops.model.errors import Finding
 
+from .codes import MEANINGS
 from .scalars import NumberRefused, resolve
+from .wording import short
 
 MAX_BYTES = 1024 * 1024
 MAX_MACHINE_BYTES = 16 * 1024 * 1024
@@ -26,7 +28,6 @@ MAX_ALIASED_NODES = 10_000
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
-_SYNTAX_HINT = "check indentation, quotes and brackets"
 # libyaml's where PyYAML was built with it: twenty times as fast, the same events.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -66,10 +67,13 @@ class Parsed:
             tree = tree.inner.get(key, Tree())
         return place
 
-    def finding(self, code: str, pointer: str, message: str, **rest: Any) -> Finding:
-        """A finding at the place of `pointer`; `rest` as in Finding."""
+    def finding(self, code: str, pointer: str, message: str, hint: str | None = None, **rest: Any) -> Finding:
+        """A finding at the place of `pointer`; `rest` as in Finding. The code's remedy where no other hint is given."""
         line, column = self.place(pointer)
-        return Finding(code=code, message=message, file=self.file, line=line, column=column, pointer=pointer, **rest)
+        hint = hint or (MEANINGS[code].remedy if code in MEANINGS else None)
+        return Finding(
+            code=code, message=message, file=self.file, line=line, column=column, pointer=pointer, hint=hint, **rest
+        )
 
 
 def split_pointer(pointer: str) -> list[str]:
@@ -91,9 +95,9 @@ def parse(data: bytes, file: str, *, limit: int = MAX_BYTES) -> Parsed:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        reading.report("yamlSyntax", place, str(error.problem or error.context), _SYNTAX_HINT)
+        reading.report("yamlSyntax", place, str(error.problem or error.context))
     except yaml.YAMLError as error:
-        reading.report("yamlSyntax", (0, 0), str(error).splitlines()[0], _SYNTAX_HINT)
+        reading.report("yamlSyntax", (0, 0), str(error).splitlines()[0])
     except _Stop:
         pass
     return Parsed(file, value, tuple(sorted(reading.findings, key=lambda finding: finding.sort_key)), reading.tree)
@@ -143,26 +147,27 @@ class _Reading:
         self.aliases = 0
         self.aliased_nodes = 0
 
-    def report(self, code: str, place: Place, message: str, hint: str) -> None:
+    def report(self, code: str, place: Place, message: str) -> None:
         line, column = place
+        hint = MEANINGS[code].remedy
         self.findings.append(Finding(code=code, message=message, file=self.file, line=line, column=column, hint=hint))
 
     def admit(self, data: bytes, limit: int) -> bytes:
         """The bytes without a byte order mark, if they are few enough, UTF-8, and without control characters."""
         if len(data) > limit:
-            self.report("fileTooLarge", (0, 0), f"{len(data)} bytes, at most {limit} are read", "split the file")
+            self.report("fileTooLarge", (0, 0), f"{len(data)} bytes, at most {limit} are read")
             raise _Stop
         data = data.removeprefix(b"\xef\xbb\xbf")
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             place = _place_in(data[: error.start].decode("utf-8"))
-            self.report("notUtf8", place, "not UTF-8", "save the file as UTF-8")
+            self.report("notUtf8", place, "not UTF-8")
             raise _Stop from None
         if control := _CONTROL.search(text):
             message = f"control character U+{ord(control[0]):04X}"
             place = _place_in(text[: control.start()])
-            self.report("controlCharacter", place, message, "remove it; in double quotes it can be escaped")
+            self.report("controlCharacter", place, message)
             raise _Stop
         return data
 
@@ -182,7 +187,7 @@ class _Reading:
                 case yaml.DocumentStartEvent():
                     documents += 1
                     if documents > 1:
-                        self.report("severalDocuments", _at(event), "a second document", "one document a file")
+                        self.report("severalDocuments", _at(event), "a second document")
                         raise _Stop
                 case _:
                     pass
@@ -195,7 +200,7 @@ class _Reading:
             try:
                 value = resolve(value)
             except NumberRefused as refused:
-                self.report("numberRefused", _at(event), str(refused), "write the number out, or quote a word")
+                self.report("numberRefused", _at(event), str(refused))
                 value = 0
         anchored = _Anchored(value, None)
         self.remember(event, anchored)
@@ -205,7 +210,7 @@ class _Reading:
     def open(self, event: Any) -> None:
         self.refuse_tag(event)
         if len(self.frames) >= MAX_DEPTH:
-            self.report("tooDeep", _at(event), f"nested deeper than {MAX_DEPTH} levels", "no document needs that")
+            self.report("tooDeep", _at(event), f"nested deeper than {MAX_DEPTH} levels")
             raise _Stop
         is_map = isinstance(event, yaml.MappingStartEvent)
         tree = Tree()
@@ -230,10 +235,10 @@ class _Reading:
         self.aliases += 1
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            self.report("unknownAnchor", _at(event), f"*{event.anchor} names no anchor", "define it above with &")
+            self.report("unknownAnchor", _at(event), f"*{event.anchor} names no anchor")
             anchored = _Anchored(None, None)
         if not anchored.done:
-            self.report("recursiveAlias", _at(event), f"*{event.anchor} contains itself", "write the value out")
+            self.report("recursiveAlias", _at(event), f"*{event.anchor} contains itself")
             raise _Stop
         self.aliased_nodes += anchored.size
         too_deep = len(self.frames) + anchored.height > MAX_DEPTH
@@ -241,7 +246,7 @@ class _Reading:
             what = (
                 f"more than {MAX_ALIASES} aliases, or more than {MAX_ALIASED_NODES} nodes or {MAX_DEPTH} levels by them"
             )
-            self.report("tooManyAliases", _at(event), what, "write the values out")
+            self.report("tooManyAliases", _at(event), what)
             raise _Stop
         self.add(anchored, event)
         self.grow(anchored)
@@ -252,7 +257,7 @@ class _Reading:
 
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
-            self.report("tagRefused", _at(event), f"tag {event.tag}", "leave the tag out; quote what is a string")
+            self.report("tagRefused", _at(event), f"tag {short(event.tag)}")
 
     def add(self, anchored: _Anchored, event: Any, *, bare: bool = False) -> None:
         """Put a value where it belongs; the value of a refused key is dropped."""
@@ -280,12 +285,12 @@ class _Reading:
     def key(self, frame: _Frame, key: Any, event: Any, bare: bool) -> str | None:
         """The key if it can be kept, else None and a finding."""
         if not isinstance(key, str) or isinstance(event, yaml.AliasEvent):
-            self.report("keyNotString", _at(event), "a key that is not a string", "put the key in quotes")
+            self.report("keyNotString", _at(event), "a key that is not a string")
         elif key == "<<" and bare:
-            self.report("mergeKey", _at(event), "merge keys are not YAML 1.2", "write the fields out")
+            self.report("mergeKey", _at(event), "merge keys are not YAML 1.2")
         elif key in frame.value:
             line = frame.tree.places[key][0]
-            self.report("duplicateKey", _at(event), f"{key} is already set in line {line}", "keep one of the two")
+            self.report("duplicateKey", _at(event), f"{short(key)} is already set in line {line}")
         else:
             frame.tree.places[key] = _at(event)
             return key

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 _SHORT = 60
 
 
+# Keys by the prefixes that their issuers give them, tokens in a header, JSON Web Tokens, private keys.
+_SECRET = re.compile(
+    r"\b(sk-|sk_live_|rk_live_|pk_live_|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|hf_|xox[abprs]-|AKIA|AIza|nvapi-|gsk_)"
+    r"[A-Za-z0-9_-]{8,}|\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\."
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+)
+
+
+def looks_secret(text: str) -> bool:
+    """True where a text holds what looks like a key, a token or a private key; it must not be printed."""
+    return _SECRET.search(text) is not None
+
+
 def short(value: Any) -> str:
-    """A value as one short line for a message; control characters are shown as escapes."""
+    """A value as one short line for a message; control characters are shown as escapes, secrets not at all."""
     text = "nothing" if value is None else str(value)
+    if looks_secret(text):
+        return "(not shown)"
     if isinstance(value, bool):
         text = str(value).lower()
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[: _SHORT + 1])
