@@ -36,7 +36,7 @@ def inventory(
     desired = fleet.wanted().desired
     committed = fleet.document(Kind.INVENTORY, results_branch(desired))
     previous = Inventory() if committed is None else committed.document.spec
-    seen = _observe(desired, previous, node or [])
+    seen = observe(desired, previous, node or [])
     for note in seen.notes:
         tell(note)
     settled = settle(previous, seen.inventory)
@@ -60,7 +60,8 @@ def inventory(
     tell(_verdict(PATHS[Kind.INVENTORY], moved, write=write, changed=changed))
 
 
-def _observe(desired: Desired, previous: Inventory, only: list[str]) -> Observation:
+def observe(desired: Desired, previous: Inventory, only: list[str]) -> Observation:
+    """What the gateways of the nodes `only` (none: all) say now; raises Unreachable where none can be read."""
     import os
 
     from lloom_gitops.cli.output import tell

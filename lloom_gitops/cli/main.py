@@ -57,6 +57,11 @@ def _run(words: list[str]) -> int:
         return INTERRUPTED
     except (KeyboardInterrupt, BrokenPipeError):
         raise
+    except SystemExit as ended:
+        # typer turns a closed pipe into an exit with code 1, which here means a bug
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        raise
     except Exception as error:
         return _report_bug(error, words)
     return int(code) if isinstance(code, int) else 0
