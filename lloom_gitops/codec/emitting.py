@@ -1,11 +1,12 @@
 """Our canonical YAML: one text for one value, made to be read in diffs.
 
 Keys are sorted, `apiVersion`, `name`, `id`, `kind`, `metadata`, `spec` first. Collections of scalars stand on one line
-where they fit. The text is read alike by YAML 1.1 and 1.2 parsers.
+where they fit, and so does one that is alone in its list or map. The text is read alike by YAML 1.1 and 1.2 parsers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -53,6 +54,14 @@ def _is_collection(value: Any) -> bool:
     return isinstance(value, (dict, list, tuple))
 
 
+def _items(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _is_flat(value: Any) -> bool:
+    return not any(map(_is_collection, _items(value)))
+
+
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key)}: {_inline(value[key])}" for key in value) + "}"
@@ -74,10 +83,11 @@ def _key(key: str) -> str:
 
 
 def _fits(value: Any, taken: int) -> str | None:
-    """The one-line form of a scalar, an empty collection, or a collection of scalars that fits beside `taken`."""
+    """The one-line form of a scalar, an empty collection, or a flat one (or the only one in its list or map) that fits
+    beside `taken`."""
     if not _is_collection(value):
         return _scalar(value)
-    if any(map(_is_collection, value.values() if isinstance(value, dict) else value)):
+    if not (_is_flat(value) or (len(value) == 1 and all(map(_is_flat, _items(value))))):
         return None
     text = _inline(value)
     return text if not value or taken + len(text) <= WIDTH else None

@@ -112,8 +112,7 @@ spec:
     - id: "start:lane"
       kind: start
       after: []
-      reads:
-        - {at: /nodes/n, equals: ready}
+      reads: [{at: /nodes/n, equals: ready}]
     - {id: "route:a", kind: route}
 """
 )
