@@ -11,7 +11,7 @@ from lloom_gitops.model.words import Feature, StepKind
 from .plan_codes import at, fault
 from .plan_memory import same_gib
 from .plan_objective import changed_residency, changed_route
-from .plan_scene import Scene
+from .plan_scene import LaneFacts, Scene
 
 
 def diff_findings(scene: Scene) -> Iterator[Finding]:
@@ -85,6 +85,21 @@ def _residency(scene: Scene) -> Iterator[Finding]:
                 wanted=f"{lane.residency.value} to {scene.residency[lane.id].value}",
                 found=f"{change.before.value} to {change.after.value}",
             )
+        elif change.before is not change.after:
+            yield from _restart(scene, lane, index, change.restarts)
+
+
+def _restart(scene: Scene, lane: LaneFacts, index: int, said: bool) -> Iterator[Finding]:
+    """A build without live residency restarts a running lane for it (REC-11); one that is stopped first is not."""
+    restarts = lane.loaded and not scene.has(lane.owner, Feature.RESIDENCY)
+    if said != restarts and not (restarts and lane.id in scene.stops):
+        yield fault(
+            "planDiffResidency",
+            at("diff", "residency", index, "restarts"),
+            f"whether {lane.id} restarts for its residency depends on its gateway's build",
+            wanted=str(restarts).lower(),
+            found=str(said).lower(),
+        )
 
 
 def _routes(scene: Scene) -> Iterator[Finding]:
@@ -161,6 +176,3 @@ def _nothing(scene: Scene) -> Iterator[Finding]:
         yield fault("planNothing", at("steps"), "a plan has steps exactly when it changes something")
     if not scene.plan.steps and not scene.plan.says:
         yield fault("planNothing", at("says"), "nothing to do, and no sentence says why")
-    old = not scene.has(scene.desired.pool.head, Feature.ROUTE_MEMBERS)
-    if old and scene.plan.routes and not scene.plan.notes:
-        yield fault("planRouteOldBuild", at("notes"), "the head's build gives an alias one model, and no note says so")

@@ -98,13 +98,28 @@ class State:
                 )
         if step.kind is StepKind.START:
             yield from self._fits(step, index)
+        if self._restarts(step):
+            yield from self._fits(step, index)
+            self.away.add(step.lane or "")
+            yield from self._bare(step, index)
+            self.away.discard(step.lane or "")
         self._carry_out(step)
+        yield from self._bare(step, index)
+
+    def _restarts(self, step: Step) -> bool:
+        """A residency change that takes a lane down and loads it again (REC-11)."""
+        changes = self.scene.plan.diff.residency
+        said = is_residency(step) and any(change.lane == step.lane and change.restarts for change in changes)
+        return said and step.lane in self.held and step.lane not in self.away
+
+    def _bare(self, step: Step, index: int) -> Iterator[Finding]:
+        """Aliases that were served and now have no live target."""
         for alias in sorted(self.served):
             if alias in self.stranded or self.answers(alias):
                 continue
             self.stranded.add(alias)
             if not any(gap.alias == alias for gap in self.scene.plan.gaps):
-                yield fault("planAliasStranded", at("steps", index), f"after {step.id} nothing serves {alias}")
+                yield fault("planAliasStranded", at("steps", index), f"{step.id} leaves {alias} with nothing")
 
     def _fits(self, step: Step, index: int) -> Iterator[Finding]:
         lane = self.scene.lanes[step.lane or ""]
@@ -135,7 +150,7 @@ class State:
             self.held[lane.id] = lane.memory
             self.away.discard(lane.id)
             self._put(lane.id, "state", LaneState.RUNNING.value)
-            if self.scene.has(lane.owner, Feature.RESIDENCY):
+            if self.scene.has(lane.owner, Feature.RESIDENCY) or lane.owner == self.scene.desired.pool.head:
                 self._set_residency(lane.id, step.residency)
         elif is_residency(step):
             self._set_residency(lane.id, step.residency)

@@ -8,9 +8,9 @@ from lloom_gitops.model.errors import Finding
 from lloom_gitops.model.words import Residency
 
 from .plan_codes import at, fault
+from .plan_hard import hard_residency
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
-from .plan_wishes import hard_residency
 
 
 def residency_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
@@ -39,13 +39,8 @@ def wished(scene: Scene, lane: LaneFacts) -> Residency | None:
 
 
 def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iterator[Finding]:
-    wish = wished(scene, lane)
+    wish = wished(scene, lane) or lane.residency
     pointer = at("lanes", lane.id, "residency")
-    if wish is None:
-        stopped = scene.stops.get(lane.id)
-        if given is not lane.residency and not lane.installs and stopped is None:
-            yield fault("planResidencyChanged", pointer, f"{lane.id} is in no route and keeps {lane.residency.value}")
-        return
     if given.rank > wish.rank:
         yield fault(
             "planResidencyTooMuch",

@@ -10,6 +10,7 @@ from lloom_gitops.model.plan import PlannedRoute
 from lloom_gitops.model.words import Feature
 
 from .plan_codes import at, fault
+from .plan_hard import active_profile, pins
 from .plan_lanes import obstacle
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
@@ -33,7 +34,7 @@ def route_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
 
 def wished_order(scene: Scene, name: str, alias: Alias) -> tuple[tuple[str, ...], frozenset[str]]:
     """The order in which models may answer (the active profile's where it has one), and which are external."""
-    profile = scene.desired.profiles.get(scene.desired.pool.active_profile or "")
+    profile = active_profile(scene)
     order = (*alias.models, *alias.external)
     if profile is not None and name in profile.routes:
         order = profile.routes[name]
@@ -104,13 +105,15 @@ def _order(scene: Scene, sums: Sums, name: str, alias: Alias, planned: PlannedRo
     if old and len(planned.route) > 1:
         yield fault("planRouteOldBuild", pointer, f"the head's build gives {name} one model, not a list")
     for model in order:
-        if old and planned.route and (model in planned.route or _after(order, model, planned.route[0])):
-            break
         if model in planned.route:
             continue
         covers = "external" if model in external else _covering(scene, sums, alias, model)
-        if covers and not _hidden(scene, covers):
+        if not covers or _hidden(scene, covers):
+            continue
+        if not (old and planned.route and _after(order, model, planned.route[0])):
             yield fault("planRouteMissing", pointer, f"{model} is covered by {covers} and not in the route of {name}")
+        elif not any(note.alias == name for note in scene.plan.notes):
+            yield fault("planRouteOldBuild", pointer, f"{model} is not in the route of {name}; no note says so")
 
 
 def _after(order: tuple[str, ...], model: str, first: str) -> bool:
@@ -125,6 +128,9 @@ def _hidden(scene: Scene, covers: str) -> bool:
 
 def _covering(scene: Scene, sums: Sums, alias: Alias, model: str) -> str | None:
     """A lane that would cover a model in this outcome, recomputed; recipes that are not installed don't count."""
+    if any(key.rpartition("@")[0] == model for key in pins(scene)):
+        # A pin puts the model in one place; whether it is served from there is judged with the wishes.
+        return None
     for name in scene.lanes_of_model.get(model, ()):
         lane = scene.lanes[name]
         unknown = any(key not in scene.limits or scene.limits[key].limit_mib is None for key in lane.memory)

@@ -108,7 +108,7 @@ def _start(scene: Scene, graph: Graph, index: int, step: Step) -> Iterator[Findi
 
 
 def _residency(scene: Scene, index: int, step: Step) -> Iterator[Finding]:
-    """A gateway that can't change a residency leaves it to a person; one that can is asked itself."""
+    """An older build takes residency from its file: ours to write on the head, a person's elsewhere."""
     lane = scene.lanes[step.lane or ""]
     pointer = at("steps", index)
     if not lane.managed:
@@ -116,7 +116,8 @@ def _residency(scene: Scene, index: int, step: Step) -> Iterator[Finding]:
     elif scene.hands_off(lane) or scene.dead(lane):
         yield fault("planStopHandsOff", pointer, f"{step.id}: a node of it is on hold or unreadable")
     by_hand = step.kind is StepKind.MANUAL
-    if by_hand == scene.has(lane.owner, Feature.RESIDENCY):
+    ours = scene.has(lane.owner, Feature.RESIDENCY) or lane.owner == scene.desired.pool.head
+    if by_hand is ours:
         yield fault(
             "planStepResidency",
             pointer,
@@ -151,6 +152,8 @@ def _routes_first(scene: Scene, graph: Graph, pointer: str, step: Step, drains: 
         and lane in scene.routes_before.get(other.alias or "", ((), ()))[1]
         and lane not in scene.routes_after.get(other.alias or "", ((), ()))[1]
         and not other.interim
+        # Room is made before what takes over can be up; the fold judges what that leaves without an answer.
+        and not graph.precedes(step, other)
     ]
     for route in leaving:
         for drain in drains:

@@ -10,9 +10,9 @@ from lloom_gitops.model.words import LaneState, Residency, StepKind, StopReason
 
 from .plan_codes import at, fault
 from .plan_graph import Graph
+from .plan_hard import pins
 from .plan_lanes import loaded_after
 from .plan_scene import LaneFacts, Scene, is_stop
-from .plan_wishes import pins
 
 
 def stop_findings(scene: Scene, graph: Graph) -> Iterator[Finding]:

@@ -58,12 +58,11 @@ class Sums:
         return scene.residency[lane.id]
 
     def loadable(self, lane: LaneFacts) -> bool:
-        """Whether the outcome counts on being able to load it: it is part of the plan, or wished to be loaded."""
+        """Whether the outcome counts on being able to load it: routed, started, or wished to be loaded."""
         weight = self.weight(lane)
         if weight is None or not lane.managed or self.scene.dead(lane):
             return False
-        part = lane.id in self.scene.plan.lanes or lane.id in self.scene.started
-        return part or weight is not Residency.AUTO
+        return weight is not Residency.AUTO or lane.id in self.scene.routed or lane.id in self.scene.started
 
     def resident(self, key: str, which: Residency, *, now: bool = False) -> int:
         """MiB of the lanes of one residency in a domain, in the outcome or as things are now."""

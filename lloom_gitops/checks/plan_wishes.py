@@ -4,53 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lloom_gitops.model.desired import Pin, Profile
+from lloom_gitops.model.desired import Pin
 from lloom_gitops.model.errors import Finding
 from lloom_gitops.model.words import Residency
 
 from .plan_codes import at, fault
+from .plan_hard import active_profile, names, pins
 from .plan_routes import unavailable
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
-
-
-def active_profile(scene: Scene) -> Profile | None:
-    """The profile whose routes, residency and pins are hard now."""
-    return scene.desired.profiles.get(scene.desired.pool.active_profile or "")
-
-
-def pins(scene: Scene) -> dict[str, Pin]:
-    """All pins in force by key MODEL@NODE[+NODE]: the pool's, and the active profile's over them."""
-    profile = active_profile(scene)
-    return {**scene.desired.pins, **(profile.pins if profile else {})}
-
-
-def names(key: str, lane: LaneFacts) -> bool:
-    """Whether MODEL@NODE[+NODE], or a lane's own id, names this lane."""
-    model, separator, place = key.rpartition("@")
-    if not separator:
-        return key == lane.id
-    return key == lane.id or (model in lane.models and set(place.split("+")) == set(lane.nodes))
-
-
-def hard_residency(scene: Scene, lane: LaneFacts) -> Residency | None:
-    """The residency that a pin or the active profile demands of a lane; None where neither does."""
-    for key, pin in sorted(pins(scene).items()):
-        if pin.residency is not None and names(key, lane) and (pin.recipe is None or pin.recipe == lane.recipe):
-            return pin.residency
-    profile = active_profile(scene)
-    entries = profile.residency if profile else {}
-    return next((residency for key, residency in sorted(entries.items()) if names(key, lane)), None)
 
 
 def wish_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
     """Hard wishes that the plan neither meets nor lists, or lists though it meets them."""
     for key, pin in sorted(pins(scene).items()):
         unmet = _unmet(scene, key)
-        met = any(_meets(scene, sums, lane, key, pin) for lane in scene.lanes.values())
-        if not met and not unmet:
+        meeting = [lane for lane in scene.lanes.values() if _meets(scene, sums, lane, key, pin)]
+        if not meeting and not unmet:
             yield fault("planWishUnmet", at("unmet"), f"the pin {key} is neither met nor listed")
-        elif met and unmet:
+        elif unmet and any(not scene.vacating(lane) for lane in meeting):
             yield fault("planWishMet", at("unmet"), f"the pin {key} is listed as unmet and is met")
     profile = active_profile(scene)
     for key, residency in sorted(profile.residency.items()) if profile else ():

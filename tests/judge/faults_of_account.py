@@ -69,6 +69,10 @@ START_VIDEO = Step(
 )
 SAYS = ("hands", "off")
 
+RESTART = Step(
+    id="residency:spark03-stt", kind=StepKind.RESIDENCY, lane="spark03-stt", residency=AUTO, timeout_seconds=60
+)
+
 FAULTS: list[Fault] = [
     # the plan's own account
     ("a start that the diff hides", "planDiffStart", cordoned, (diff(start=()),)),
@@ -221,6 +225,15 @@ FAULTS: list[Fault] = [
         (
             step(DRAIN, after=()),
             seen(aliases={**as_it_is()[1].aliases, "cognition": ObservedAlias(route=("qwen3.8-flash-next",))}),
+        ),
+    ),
+    (
+        "an alias left with nothing while a lane restarts",
+        "planAliasStranded",
+        cordoned,
+        (
+            first_steps(RESTART),
+            diff(residency=(ResidencyChange(lane="spark03-stt", before=ALWAYS, after=AUTO, restarts=True),)),
         ),
     ),
     (

@@ -175,11 +175,17 @@ FAULTS: list[Fault] = [
         (node("spark-node-03", state=NodeState.HOLD), lane("spark03-stt", residency=AUTO)),
     ),
     (
-        "a lane in no route changed",
-        "planResidencyChanged",
+        "a lane in no route given more than it has",
+        "planResidencyTooMuch",
         as_it_is,
         (no_route("video"), lane("video-03", residency=PREFERRED)),
     ),  # stops
+    (
+        "a lane in no route given less than it has",
+        "planResidencyTooLittle",
+        as_it_is,
+        (no_route("hear"), lane("spark03-stt", residency=AUTO)),
+    ),
     (
         "a vacate from a serving node",
         "planStopReason",
