@@ -1,0 +1,151 @@
+"""The gateway driver against simulated gateways of both builds, over real HTTP."""
+
+from __future__ import annotations
+
+import threading
+
+from lloom_gitops.drivers.clock import SystemClock
+from lloom_gitops.drivers.gateway_http import HttpGateway
+from lloom_gitops.model.words import Feature, LaneState, Residency
+from lloom_gitops.sim.pool import SimPool
+from lloom_gitops.sim.three_spark import HEAD, PAIR, pair_health_url
+
+from .conftest import THIRD, gateway
+
+ALL = frozenset(Feature)
+
+
+def state(driver: HttpGateway, lane: str) -> LaneState:
+    reading = driver.read_lane(lane, distributed=False)
+    assert reading is not None
+    return LaneState(reading.state)
+
+
+def test_a_newer_build_is_told_by_what_it_shows(third_newer: SimPool) -> None:
+    assert gateway(third_newer, THIRD).features() == ALL
+
+
+def test_a_newer_build_without_lanes_is_told_by_its_routes(head: SimPool) -> None:
+    assert gateway(head, HEAD).features() == ALL
+
+
+def test_an_old_build_can_do_nothing_special(third_snapshot: SimPool) -> None:
+    assert gateway(third_snapshot, THIRD).features() == frozenset()
+
+
+def test_a_lane_is_loaded_read_and_stopped(third: SimPool) -> None:
+    driver = gateway(third, THIRD)
+    assert state(driver, "music-03") is LaneState.STOPPED
+    assert driver.stop("image-03", 30).kind == "ok"
+    assert state(driver, "image-03") is LaneState.STOPPED
+    assert driver.admission("music-03").kind == "ok"
+    assert state(driver, "music-03") is LaneState.STOPPED
+    assert driver.admit("music-03", 30).kind == "ok"
+    assert state(driver, "music-03") is LaneState.RUNNING
+    assert driver.admit("music-03", 30).kind == "ok"
+    reading = driver.read_lane("music-03", distributed=False)
+    assert reading is not None
+    assert (reading.active_requests, reading.residency, reading.latched) == (0, Residency.AUTO, False)
+
+
+def test_nothing_is_evicted_for_a_load(third: SimPool) -> None:
+    third.control(THIRD, "set-foreign", gb=30)
+    driver = gateway(third, THIRD)
+    got = driver.admit("video-03", 30)
+    assert (got.kind, got.code, got.retry) == ("refused", "wouldEvict", "later")
+    assert got.body["lanes"] == ["image-03"]
+    assert state(driver, "image-03") is LaneState.RUNNING
+    assert state(driver, "video-03") is LaneState.STOPPED
+
+
+def test_what_the_gateway_does_not_know(third: SimPool) -> None:
+    driver = gateway(third, THIRD)
+    assert (driver.admit("no-such", 10).code, driver.admit("no-such", 10).retry) == ("invalidPlan", "never")
+    reading = driver.read_lane("no-such", distributed=False)
+    assert reading is not None
+    assert (reading.state, reading.residency) == (LaneState.UNKNOWN, None)
+
+
+def test_a_start_that_fails_may_be_tried_again(third: SimPool) -> None:
+    driver = gateway(third, THIRD)
+    got = driver.admit("video-03", 30)
+    assert (got.kind, got.code, got.retry) == ("refused", "startFailed", "later")
+    assert state(driver, "video-03") is LaneState.FAILED
+
+
+def test_a_gateway_that_is_gone_or_hangs(third: SimPool) -> None:
+    driver = gateway(third, THIRD)
+    third.pause(THIRD)
+    got = driver.stop("image-03", 0.3)
+    assert (got.kind, got.code) == ("lost", "timeout")
+    third.kill(THIRD)
+    assert driver.stop("image-03", 5).kind == "unreachable"
+    assert driver.admit("music-03", 5).kind == "unreachable"
+    assert driver.read_lane("image-03", distributed=False) is None
+    assert driver.routing() is None
+    assert driver.features() == frozenset()
+
+
+def test_a_wrong_key_is_refused_for_good(third: SimPool) -> None:
+    driver = HttpGateway(third.urls[THIRD], "wrong", SystemClock())
+    got = driver.stop("image-03", 5)
+    assert (got.kind, got.code, got.retry) == ("refused", "unauthorized", "never")
+    assert driver.read_lane("image-03", distributed=False) is None
+
+
+def test_residency_over_http_on_newer_builds(third_newer: SimPool) -> None:
+    driver = gateway(third_newer, THIRD)
+    assert driver.set_residency("music-03", Residency.PREFERRED, 30).kind == "ok"
+    reading = driver.read_lane("music-03", distributed=False)
+    assert reading is not None
+    assert reading.residency is Residency.PREFERRED
+    assert driver.set_residency("no-such", Residency.ALWAYS, 30).kind == "refused"
+
+
+def test_residency_over_http_is_unknown_to_old_builds(third_snapshot: SimPool) -> None:
+    got = gateway(third_snapshot, THIRD).set_residency("music-03", Residency.ALWAYS, 30)
+    assert (got.kind, got.code, got.retry) == ("refused", "noRoute", "never")
+
+
+def test_old_builds_install_nothing(third_snapshot: SimPool) -> None:
+    got = gateway(third_snapshot, THIRD).install("linux-nvidia-gb10-qwen38-27b-nvfp4-vllm", 30)
+    assert (got.kind, got.code) == ("refused", "noRoute")
+
+
+def test_the_route_in_effect(head: SimPool) -> None:
+    routes = gateway(head, HEAD).routing()
+    assert routes is not None
+    assert routes["cognition"] == ("qwen3.8-flash-next", "spark-node-03/qwen3.8-27b", "cloud/openrouter/q38fn")
+    assert head.call(
+        HEAD, "POST", "/gateway/routes/cognition/members/qwen3.8-flash-next/suspension", {"suspended": True}
+    ).is_success
+    suspended = gateway(head, HEAD).routing()
+    assert suspended is not None
+    assert suspended["cognition"] == ("spark-node-03/qwen3.8-27b", "cloud/openrouter/q38fn")
+
+
+def test_only_the_owner_is_asked_and_only_it_may(head: SimPool) -> None:
+    """The head reaches the third Spark by federation: its lanes are none of the head's."""
+    reading = gateway(head, HEAD).read_lane("image-03", distributed=False)
+    assert reading is not None
+    assert reading.state == LaneState.UNKNOWN
+
+
+def test_several_threads_may_use_one_driver(third_newer: SimPool) -> None:
+    driver = gateway(third_newer, THIRD)
+    found: list[LaneState] = []
+    threads = [threading.Thread(target=lambda: found.append(state(driver, "image-03"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    driver.close()
+    assert found == [LaneState.RUNNING] * 12
+
+
+def test_a_hand_run_lane_is_read_from_its_health_address(head: SimPool) -> None:
+    health = {PAIR: pair_health_url(head.urls)}
+    driver = HttpGateway(head.urls[HEAD], head.key, SystemClock(), health_urls=health)
+    assert state(driver, PAIR) is LaneState.RUNNING
+    head.control(HEAD, "stop-unmanaged", id=PAIR)
+    assert state(driver, PAIR) is not LaneState.RUNNING
