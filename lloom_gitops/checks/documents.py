@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from typing import Protocol
 
-from lloom_gitops.codec.desired import OTHER_PATHS, LoadedDesired, desired_kind, documents_beside, load_desired
+from lloom_gitops.codec.desired import (
+    OTHER_PATHS,
+    LoadedDesired,
+    UnreadEntry,
+    desired_kind,
+    documents_beside,
+    load_desired,
+)
 from lloom_gitops.codec.documents import byte_limit
 from lloom_gitops.codec.parsing import parse
 from lloom_gitops.model.document import Kind
@@ -20,19 +26,6 @@ from .documents_scene import Scene
 from .documents_secrets import secret_findings
 
 
-class UnreadEntry(Protocol):
-    """An entry below `fleet/` or `recipes/` whose content was not read; `mode` is git's (`120000`: a symbolic link)."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def mode(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-
 def document_findings(
     files: Mapping[str, bytes], today: date, unread: Iterable[UnreadEntry] = ()
 ) -> tuple[Finding, ...]:
@@ -41,8 +34,8 @@ def document_findings(
     `files` are path to bytes of what lies below `fleet/` and `recipes/`, `unread` what lies there and was not read.
     `today` (a day in UTC) is for pins that get old. Names that could stand in a document that can't be read raise none.
     """
-    loaded = load_desired(files)
-    findings = [*loaded.findings, *unread_findings(unread)]
+    loaded = load_desired(files, unread)
+    findings = list(loaded.findings)
     inventory: Inventory | None = None
     for document, faults in documents_beside(files):
         findings += faults
@@ -57,20 +50,6 @@ def document_findings(
         if kind is not None:
             findings += secret_findings(parse(data, path, limit=byte_limit(kind)))
     return tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
-
-
-def unread_findings(entries: Iterable[UnreadEntry]) -> Iterator[Finding]:
-    """Findings of what was not read: no part of the desired state may go missing unsaid."""
-    for entry in entries:
-        if entry.mode == "120000":
-            code, message = "symbolicLink", "a symbolic link is not followed: it could lead out of the repository"
-        elif entry.mode == "160000":
-            code, message = "notAFile", "a repository inside the repository is not read"
-        elif entry.mode == "000000":
-            code, message = "notAFile", "no plain file, so it is not read"
-        else:
-            code, message = "fileTooLarge", f"{entry.size} bytes are too many to read"
-        yield Finding(code=code, message=message, file=entry.path, hint=MEANINGS[code].remedy)
 
 
 def _file_names(loaded: LoadedDesired) -> Iterator[Finding]:

@@ -8,14 +8,6 @@ from lloom_gitops.codec.codes import Meaning
 MEANINGS: dict[str, Meaning] = {
     **OF_SHAPE,
     # Files
-    "symbolicLink": Meaning(
-        "A symbolic link below `fleet/` or `recipes/` is not followed: it could lead out of the repository.",
-        "Put the file itself in its place.",
-    ),
-    "notAFile": Meaning(
-        "Something below `fleet/` or `recipes/` is no plain file: a submodule, a pipe, a device.",
-        "Put a plain file in its place, or move it elsewhere.",
-    ),
     "nameOfFile": Meaning(
         "A document's name and its file's name differ (a warning).", "Rename the file, so that people find it."
     ),

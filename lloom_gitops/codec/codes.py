@@ -23,6 +23,14 @@ MEANINGS: dict[str, Meaning] = {
         "A control character, or another one that editors don't show, stands in the file.",
         "Remove it; inside double quotes it can be written as an escape.",
     ),
+    "symbolicLink": Meaning(
+        "A symbolic link below `fleet/` or `recipes/` is not followed: it could lead out of the repository.",
+        "Put the file itself in its place.",
+    ),
+    "notAFile": Meaning(
+        "Something below `fleet/` or `recipes/` is no plain file: a submodule, a pipe, a device.",
+        "Put a plain file in its place, or move it elsewhere.",
+    ),
     "unknownFile": Meaning(
         "A YAML or JSON file lies where nothing reads it, so what it says has no effect.",
         "Move it, as .yaml, to its kind's folder (fleet/nodes, lanes, profiles, policies, aliases, pins; recipes).",

@@ -7,9 +7,9 @@ signers) never changes it. File names and how aliases and pins are split over fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.document import Kind
@@ -75,6 +75,19 @@ class Places:
         return parsed.finding(code, start + below, message, **rest)
 
 
+class UnreadEntry(Protocol):
+    """An entry below `fleet/` or `recipes/` whose content was not read; `mode` is git's (`120000`: a symbolic link)."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedDesired:
     """What came of loading. `desired` and `digest` are None when a finding is an error.
@@ -91,9 +104,14 @@ class LoadedDesired:
     broken: frozenset[Kind]
 
 
-def load_desired(files: Mapping[str, bytes]) -> LoadedDesired:
-    """The desired state of `files` (path in the repository to bytes). Other files may be among them; raises nothing."""
+def load_desired(files: Mapping[str, bytes], unread: Iterable[UnreadEntry] = ()) -> LoadedDesired:
+    """The desired state of `files` (path in the repository to bytes). Other files may be among them; raises nothing.
+
+    `unread` is what lies below `fleet/` and `recipes/` and was not read: an error each, for no part of the desired
+    state may go missing unsaid.
+    """
     gathering = _Gathering()
+    gathering.findings += map(_unread, unread)
     for path in sorted(files):
         kind = desired_kind(path)
         if kind is not None:
@@ -104,6 +122,18 @@ def load_desired(files: Mapping[str, bytes]) -> LoadedDesired:
         gathering.findings.append(_of_file("poolMissing", POOL_FILE, "there is no pool document"))
         gathering.broken.add(Kind.POOL)
     return gathering.loaded()
+
+
+def _unread(entry: UnreadEntry) -> Finding:
+    match entry.mode:
+        case "120000":
+            return _of_file("symbolicLink", entry.path, "a symbolic link is not followed")
+        case "160000":
+            return _of_file("notAFile", entry.path, "a repository inside the repository is not read")
+        case "000000":
+            return _of_file("notAFile", entry.path, "no plain file")
+        case _:
+            return _of_file("fileTooLarge", entry.path, f"{entry.size} bytes are too many to read")
 
 
 def _of_file(code: str, path: str, message: str) -> Finding:
