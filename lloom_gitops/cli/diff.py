@@ -21,20 +21,16 @@ def diff(
       lloom-gitops diff
       lloom-gitops diff origin/main
     """
-    from lloom_gitops.cli.fleet import PATHS, Fleet, results_branch
+    from lloom_gitops.cli.fleet import PATHS, Fleet
     from lloom_gitops.codec.documents import plan_id
     from lloom_gitops.codec.values import encode
     from lloom_gitops.model.document import Kind
-    from lloom_gitops.model.errors import DocumentError, Refused
+    from lloom_gitops.model.errors import Refused
     from lloom_gitops.render.plan_text import plan_text, verdict_text
 
     context: Context = ctx.obj
     fleet = Fleet(context.repo, rev)
-    try:
-        branch = results_branch(fleet.wanted().desired)
-    except DocumentError:
-        branch = None  # a plan can be shown whatever became of the documents
-    found = fleet.document(Kind.PLAN, branch)
+    found = fleet.document(Kind.PLAN, fleet.results_branch)
     if found is None:
         raise Refused(
             code="noPlan",

@@ -7,10 +7,12 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from lloom_gitops.codec.desired import OTHER_PATHS, load_desired
-from lloom_gitops.codec.documents import Document, dump_document, load_document, plan_id
+from lloom_gitops.checks.documents import document_findings
+from lloom_gitops.codec.desired import OTHER_PATHS, POOL_FILE, load_desired
+from lloom_gitops.codec.documents import MACHINE_KINDS, Document, dump_document, load_document, plan_id
 from lloom_gitops.gitstore.errors import BadRevision
 from lloom_gitops.gitstore.store import GitStore
 from lloom_gitops.gitstore.trees import read_folder
@@ -24,6 +26,8 @@ PREFIXES = ("fleet", "recipes")
 
 PATHS = {kind: path for path, kind in OTHER_PATHS.items()}
 """Kind to path of the documents of which there is one."""
+
+_WRITTEN = frozenset(PATHS[kind] for kind in MACHINE_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +57,38 @@ class Fleet:
         self.repo = repo
         self.rev = rev
         self.store = GitStore(repo)
-        self.files: Mapping[str, bytes] = (
-            read_folder(repo, PREFIXES).files if rev is None else self.store.read_tree(rev, PREFIXES).files
-        )
+        tree = read_folder(repo, PREFIXES) if rev is None else self.store.read_tree(rev, PREFIXES)
+        self.files: Mapping[str, bytes] = tree.files
+        self.unread = tree.unread
 
     def wanted(self) -> Wanted:
-        """The desired state; raises DocumentError (exit 3) with all findings if one of them is an error."""
+        """The desired state; raises DocumentError (exit 3) with all findings if one of them is an error.
+
+        What programs write (plan, status, inventory) is judged where it is used: a broken one never blocks its repair.
+        """
+        from lloom_gitops.drivers.clock import SystemClock
+
+        all_findings = document_findings(self.files, SystemClock().now().date(), self.unread)
+        findings = tuple(finding for finding in all_findings if finding.file not in _WRITTEN)
+        errors = sum(finding.severity is Severity.ERROR for finding in findings)
         loaded = load_desired(self.files)
-        if loaded.desired is None or loaded.digest is None:
-            errors = sum(finding.severity is Severity.ERROR for finding in loaded.findings)
+        if errors or loaded.desired is None or loaded.digest is None:
             raise DocumentError(
                 code="documents",
                 message=f"the documents have {errors} error{'s' if errors > 1 else ''}",
                 hint="`lloom-gitops check` shows all findings",
-                findings=loaded.findings,
+                findings=findings,
             )
-        return Wanted(loaded.desired, loaded.digest, loaded.findings)
+        return Wanted(loaded.desired, loaded.digest, findings)
+
+    @cached_property
+    def results_branch(self) -> str | None:
+        """The results branch, also where other documents have errors; None where there is none, or it can't be told."""
+        try:
+            pool = load_document(Kind.POOL, self.files.get(POOL_FILE, b""), POOL_FILE).spec
+        except DocumentError:
+            return None
+        return pool.write_back.results_branch if pool.write_back.results == "branch" else None
 
     def document(self, kind: Kind, branch: str | None = None) -> Found | None:
         """The one document of a kind, of the results branch where one is given and has it; None where there is none.

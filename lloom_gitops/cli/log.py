@@ -50,20 +50,15 @@ def log(
 
 def _entries(fleet: Fleet) -> Iterator[LogEntry]:
     """Commits that changed the plan or the status, of the branch at hand and of the results branch."""
-    from lloom_gitops.cli.fleet import PATHS, results_branch
+    from lloom_gitops.cli.fleet import PATHS
     from lloom_gitops.gitstore.errors import BadRevision
     from lloom_gitops.model.document import Kind
-    from lloom_gitops.model.errors import DocumentError
     from lloom_gitops.render.log_text import LogEntry
 
-    try:
-        branch = results_branch(fleet.wanted().desired)
-    except DocumentError:
-        branch = None
     paths = (PATHS[Kind.PLAN], PATHS[Kind.STATUS])
     commits: dict[str, LoggedCommit] = {}
     plans: dict[str, str] = {}
-    for rev in ("HEAD", *fleet.refs_of(branch)):
+    for rev in ("HEAD", *fleet.refs_of(fleet.results_branch)):
         try:
             commits |= {commit.oid: commit for commit in fleet.store.log(rev, paths)}
             plans |= _plan_ids(fleet, rev)

@@ -60,17 +60,12 @@ def _payload(found: Found | None) -> dict[str, object]:
 
 def _latest(context: Context) -> Found | None:
     """The newest status: of the agent's own ref on the remote, else the committed one; None where there is none."""
-    from lloom_gitops.cli.fleet import PATHS, Fleet, results_branch
+    from lloom_gitops.cli.fleet import PATHS, Fleet
     from lloom_gitops.model.document import Kind
-    from lloom_gitops.model.errors import DocumentError
 
     fleet = Fleet(context.repo)
-    try:
-        desired = fleet.wanted().desired
-        branch, names = results_branch(desired), {"head", desired.pool.head}
-    except DocumentError:
-        branch, names = None, {"head"}
-    committed = fleet.document(Kind.STATUS, branch)
+    committed = fleet.document(Kind.STATUS, fleet.results_branch)
+    names = {"head"}
     if committed is not None and committed.document.spec.agent is not None:
         names.add(committed.document.spec.agent.name)
     found = _of_agents(fleet, sorted(names)) or committed

@@ -89,17 +89,33 @@ def test_usage_errors_as_json(words: tuple[str, ...]) -> None:
     assert ran.err == ""
 
 
-def test_documents_with_errors_end_with_3_and_name_their_places(fleet: Fleet) -> None:
-    fleet.edit("fleet/pool.yaml", lambda text: text.replace("mode: advise", "mode: sometimes"))
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        pytest.param("mode: advise", "mode: sometimes", id="a word that is none"),
+        pytest.param("head: spark-node-01", "head: spark-node-09", id="a name that leads nowhere"),
+        pytest.param("spec:\n", "spec:\n  heads: []\n", id="a field that is none"),
+    ],
+)
+def test_documents_with_errors_end_with_3_and_name_their_places(fleet: Fleet, right: str, wrong: str) -> None:
+    fleet.edit("fleet/pool.yaml", lambda text: text.replace(right, wrong))
     for command in (("plan", "--offline"), ("plan", "--write"), ("plan", "--check")):
-        ran = fleet.run(*command)
+        ran = fleet.call(*command)
         assert (ran.code, ran.out) == (3, ""), command
         assert "--> fleet/pool.yaml:" in ran.err
-    told = fleet.run("--json", "plan", "--offline").json["error"]
+    told = fleet.run("plan", "--offline", "--json").json["error"]
     assert told["exitCode"] == 3
     assert [finding["file"] for finding in told["findings"]] == ["fleet/pool.yaml"]
     assert told["findings"][0]["line"] > 0
     assert not (fleet.root / "fleet/plan.yaml").exists()
+
+
+def test_warnings_are_shown_beside_the_plan(fleet: Fleet) -> None:
+    (fleet.root / "fleet/nodes/macbook-local.yaml").rename(fleet.root / "fleet/nodes/mac.yaml")
+    ran = fleet.call("plan", "--offline")
+    assert ran.code == 0
+    assert "warning[nameOfFile]" in ran.err
+    assert "warning" not in ran.out
 
 
 REFUSALS = [
