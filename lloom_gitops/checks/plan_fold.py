@@ -74,7 +74,7 @@ class State:
         route, lanes = self.routes.get(alias, ((), ()))
         known = self.scene.lanes
         return any(
-            (lane is None and model not in self.scene.lanes_of_model) or (lane in known and self._live(known[lane]))
+            (lane is None and model not in self.scene.own_models) or (lane in known and self._live(known[lane]))
             for model, lane in zip(route, lanes, strict=False)
         )
 

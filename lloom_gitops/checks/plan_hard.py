@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from lloom_gitops.model.desired import Pin, Profile
+from lloom_gitops.model.desired import Pin
 from lloom_gitops.model.words import Residency
 
 from .plan_scene import LaneFacts, Scene
 
 
-def active_profile(scene: Scene) -> Profile | None:
-    """The profile whose routes, residency and pins are hard now."""
-    return scene.desired.profiles.get(scene.desired.pool.active_profile or "")
-
-
 def pins(scene: Scene) -> dict[str, Pin]:
     """All pins in force by key MODEL@NODE[+NODE]: the pool's, and the active profile's over them."""
-    profile = active_profile(scene)
+    profile = scene.profile
     return {**scene.desired.pins, **(profile.pins if profile else {})}
 
 
@@ -32,7 +27,7 @@ def hard_residency(scene: Scene, lane: LaneFacts) -> Residency | None:
 
     Where several lanes fit one wish, one of them that has the residency is enough.
     """
-    profile = active_profile(scene)
+    profile = scene.profile
     wishes = [(key, pin.residency, pin.recipe) for key, pin in sorted(pins(scene).items())]
     wishes += [(key, residency, None) for key, residency in sorted(profile.residency.items())] if profile else []
     for key, residency, recipe in wishes:

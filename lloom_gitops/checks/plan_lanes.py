@@ -156,7 +156,7 @@ def _taken_over(scene: Scene, lane: LaneFacts) -> Iterator[tuple[str, LaneFacts 
         if not behind or behind[0] != lane.id:
             continue
         before = scene.routes_before.get(alias, ((), ()))[1]
-        first = next((scene.lanes[name] for name in before if name is not None and name in scene.lanes), None)
+        first = scene.lanes.get(before[0] or "") if before else None
         if first is None or first.id != lane.id:
             yield alias, first
 

@@ -31,6 +31,8 @@ def memory_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
         yield _over(scene, broken)
     for node, rows in scene.plan.budget.items():
         for index, row in enumerate(rows):
+            if scene.gone(node):
+                continue  # nothing counts there, whatever is shown
             yield from _figures(scene, sums, node, index, row)
     if scene.plan.budget:
         yield from _left_out(scene)
@@ -82,8 +84,6 @@ def _figures(scene: Scene, sums: Sums, node: str, index: int, row: DomainBudget)
 def _largest_autos(scene: Scene, sums: Sums, key: str) -> tuple[int, int]:
     """The largest auto lane of the routes, and of the plan: a lane that an old build's route can't name may count."""
     autos = [lane for lane in sums.lanes_on.get(key, ()) if sums.weight(lane) is Residency.AUTO]
-    if scene.gone(scene.limits[key].node):
-        autos = []
     routed = max((lane.memory[key] for lane in autos if sums.loadable(lane)), default=0)
     return routed, max((lane.memory[key] for lane in autos if lane.id in scene.plan.lanes), default=0)
 

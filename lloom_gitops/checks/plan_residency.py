@@ -21,7 +21,9 @@ def residency_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
             if planned.residency is not lane.residency and lane.managed:
                 yield fault("planResidencyChanged", at("lanes", name, "residency"), f"{name} is to be left as it is")
             continue
-        yield from _wished(scene, sums, lane, planned.residency)
+        # A lane that is only held on a cordoned node stays as it is.
+        if not (scene.vacating(lane) and planned.residency is lane.residency):
+            yield from _wished(scene, sums, lane, planned.residency)
 
 
 def wished(scene: Scene, lane: LaneFacts) -> Residency | None:

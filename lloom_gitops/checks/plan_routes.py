@@ -10,7 +10,7 @@ from lloom_gitops.model.plan import PlannedRoute
 from lloom_gitops.model.words import Feature
 
 from .plan_codes import at, fault
-from .plan_hard import active_profile, pins
+from .plan_hard import pins
 from .plan_lanes import obstacle
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
@@ -32,19 +32,9 @@ def route_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
     yield from _removed(scene)
 
 
-def wished_order(scene: Scene, name: str, alias: Alias) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The order in which models may answer (the active profile's where it has one), and which are external."""
-    profile = active_profile(scene)
-    order = (*alias.models, *alias.external)
-    if profile is not None and name in profile.routes:
-        order = profile.routes[name]
-    own = {entry for entry in order if entry in alias.models or entry in scene.lanes_of_model}
-    return order, frozenset(order) - (own - set(alias.external))
-
-
 def _entries(scene: Scene, sums: Sums, name: str, alias: Alias, planned: PlannedRoute) -> Iterator[Finding]:
     """What each entry claims: the lane serves the model, meets the needs, and can be loaded."""
-    _, external = wished_order(scene, name, alias)
+    _, external = scene.wished_order(name)
     for index, (model, lane_id) in enumerate(zip(planned.route, planned.lanes, strict=True)):
         pointer = at("routes", name, "lanes", index)
         if (lane_id is None) != (model in external):
@@ -86,14 +76,14 @@ def unavailable(scene: Scene, sums: Sums, lane: LaneFacts) -> str | None:
 def _held(scene: Scene, lane: LaneFacts) -> bool:
     """A lane on a cordoned node stays while an alias that names one of its models has nothing else."""
     return any(
-        set(alias.models) & set(lane.models) and scene.held_on_cordoned(name)
+        set(alias.models) & set(lane.models) and (scene.held_on_cordoned(name) or name not in scene.served)
         for name, alias in scene.desired.aliases.items()
     )
 
 
 def _order(scene: Scene, sums: Sums, name: str, alias: Alias, planned: PlannedRoute) -> Iterator[Finding]:
     """The route is the wished order without what is not covered; nothing that is covered is left out."""
-    order, external = wished_order(scene, name, alias)
+    order, external = scene.wished_order(name)
     pointer = at("routes", name, "route")
     for model in planned.route:
         if model not in order:

@@ -14,7 +14,7 @@ import msgspec
 
 from lloom_gitops.catalog.facts import facts, lanes_of_route
 from lloom_gitops.catalog.memory import DomainLimit, footprint, keys_of_nodes, limits, mib_up, peak
-from lloom_gitops.model.desired import Alias, Desired, Lane
+from lloom_gitops.model.desired import Alias, Desired, Lane, Profile
 from lloom_gitops.model.inventory import Inventory, ObservedLane
 from lloom_gitops.model.plan import Plan, Step
 from lloom_gitops.model.recipe import Recipe, RecipeProcess, processes
@@ -224,6 +224,13 @@ class Scene:
                 result.setdefault(model, []).append(name)
         return {model: tuple(names) for model, names in result.items()}
 
+    @cached_property
+    def own_models(self) -> frozenset[str]:
+        """Models that lanes serve or that aliases name as such; anything else in a route is external."""
+        external = {model for alias in self.desired.aliases.values() for model in alias.external}
+        named = {model for alias in self.desired.aliases.values() for model in alias.models}
+        return frozenset({*self.lanes_of_model, *named} - external)
+
     def meets(self, lane: LaneFacts, alias: Alias) -> bool:
         """Whether a lane meets an alias's needs; an unknown figure is not enough where one is needed."""
         needs = alias.needs
@@ -290,6 +297,25 @@ class Scene:
                 result[name] = before
         return result
 
+    @cached_property
+    def profile(self) -> Profile | None:
+        """The active profile: its routes, residency and pins are hard."""
+        return self.desired.profiles.get(self.desired.pool.active_profile or "")
+
+    def wished_order(self, alias: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """The order in which models may answer (the active profile's where it has one), and which are external."""
+        wishes = self.desired.aliases[alias]
+        order = (*wishes.models, *wishes.external)
+        if self.profile is not None and alias in self.profile.routes:
+            order = self.profile.routes[alias]
+        own = {entry for entry in order if entry in wishes.models or entry in self.lanes_of_model}
+        return order, frozenset(order) - (own - set(wishes.external))
+
+    @cached_property
+    def served(self) -> frozenset[str]:
+        """Aliases that have a route in the planned outcome."""
+        return frozenset(name for name, planned in self.plan.routes.items() if planned.route)
+
     def first_lane(self, alias: str) -> LaneFacts | None:
         """The lane that answers first in the planned outcome; None for an external model or nothing."""
         planned = self.plan.routes.get(alias)
@@ -297,10 +323,21 @@ class Scene:
             return None
         return self.lanes.get(planned.lanes[0])
 
+    @cached_property
+    def in_use(self) -> frozenset[str]:
+        """Lanes that hold memory, are wished to, or stand in a route as things are now."""
+        routed = {lane for _, behind in self.routes_before.values() for lane in behind if lane is not None}
+        wished = {
+            name
+            for name, lane in self.lanes.items()
+            if lane.state.holds_memory or (lane.residency is not Residency.AUTO and not lane.installs)
+        }
+        return frozenset(routed | wished)
+
     def held_on_cordoned(self, alias: str) -> bool:
         """Only lanes that should leave serve it (heldOnCordoned): it counts as served by nothing."""
         planned = self.plan.routes.get(alias)
-        if planned is None or not planned.route or None in planned.lanes:
+        if planned is None or not planned.route or alias not in self.desired.aliases or self.wished_order(alias)[1]:
             return False
         return all(name in self.lanes and self.vacating(self.lanes[name]) for name in planned.lanes if name)
 

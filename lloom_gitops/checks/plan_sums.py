@@ -66,8 +66,6 @@ class Sums:
 
     def resident(self, key: str, which: Residency, *, now: bool = False) -> int:
         """MiB of the lanes of one residency in a domain, in the outcome or as things are now."""
-        if self.scene.gone(self.scene.limits[key].node):
-            return 0
         weigh = self.weight_now if now else self.weight
         return sum(lane.memory[key] for lane in self.lanes_on.get(key, ()) if weigh(lane) is which)
 
@@ -97,6 +95,7 @@ class _Domain:
         self.after = {lane.id: changed.get(lane.id, sums.weight(lane)) for lane in lanes}
         self.now = {lane.id: sums.weight_now(lane) for lane in lanes}
         self.facts = {lane.id: lane for lane in lanes}
+        self.in_use = sums.scene.in_use
         self.loadable = [lane for lane in lanes if sums.loadable(lane) or lane.id in loads]
 
     def _sum(self, weights: Mapping[str, Residency | None], which: Collection[Residency], but: Collection[str]) -> int:
@@ -108,9 +107,11 @@ class _Domain:
         """One sum of all always lanes but `members`, and `add` for those."""
         names = tuple(lane.id for lane in members)
         after = self._sum(self.after, (Residency.ALWAYS,), names) + add
-        now = self._sum(self.now, (Residency.ALWAYS,), names) + add
-        if after > max(bound, now):
-            yield Broken(sum=sum_name, domain=self.key, lanes=names, mib=after, bound=max(bound, now))
+        if self.in_use.issuperset(names):
+            # Only what is in use is adopted as it is; a lane that nothing uses has no sum as things are now.
+            bound = max(bound, self._sum(self.now, (Residency.ALWAYS,), names) + add)
+        if after > bound:
+            yield Broken(sum=sum_name, domain=self.key, lanes=names, mib=after, bound=bound)
 
     def broken(self) -> Iterator[Broken]:
         both = (Residency.ALWAYS, Residency.PREFERRED)

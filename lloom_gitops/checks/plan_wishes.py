@@ -9,7 +9,7 @@ from lloom_gitops.model.errors import Finding
 from lloom_gitops.model.words import Residency
 
 from .plan_codes import at, fault
-from .plan_hard import active_profile, names, pins
+from .plan_hard import names, pins
 from .plan_routes import unavailable
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
@@ -24,7 +24,7 @@ def wish_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
             yield fault("planWishUnmet", at("unmet"), f"the pin {key} is neither met nor listed")
         elif unmet and any(not scene.vacating(lane) for lane in meeting):
             yield fault("planWishMet", at("unmet"), f"the pin {key} is listed as unmet and is met")
-    profile = active_profile(scene)
+    profile = scene.profile
     for key, residency in sorted(profile.residency.items()) if profile else ():
         lanes = [lane for lane in scene.lanes.values() if names(key, lane)]
         met = any(_has(scene, sums, lane, residency) for lane in lanes)
@@ -38,7 +38,7 @@ def wish_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
 
 
 def _known(scene: Scene, wish: str) -> bool:
-    profile = active_profile(scene)
+    profile = scene.profile
     keys = [*pins(scene), *(profile.residency if profile else ()), *(profile.routes if profile else ())]
     return any(key in wish for key in keys)
 
