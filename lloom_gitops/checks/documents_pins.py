@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 
-from lloom_gitops.catalog.memory import footprint, gib, keys_of_nodes, limits, mib_up
+from lloom_gitops.catalog.memory import DomainKeys, footprint, gib, keys_of_nodes, limits, mib_up
 from lloom_gitops.model.desired import Pin
 from lloom_gitops.model.errors import Finding, Severity
 from lloom_gitops.model.words import NodeState, Residency
@@ -18,15 +19,14 @@ WARN_BEFORE = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """One pin in force: where it stands, and the least memory (MiB) that meeting it takes, by domain key.
+    """One pin in force: where it stands, and a lower bound of the memory (MiB) that meeting it takes, by domain key.
 
-    `source` names the lane or recipe with that memory: models that share one are counted once.
+    A lane that serves several models counts with its share for each of them, so sums over pins stay lower bounds.
     """
 
     key: str
     tokens: tuple[str, ...]
     pin: Pin
-    source: str
     claims: dict[str, int]
 
     @property
@@ -80,32 +80,38 @@ def _residencies(scene: Scene) -> Iterator[Finding]:
 
 
 def _placed(scene: Scene, key: str, tokens: tuple[str, ...], pin: Pin) -> _Placed:
-    """A pin with the lane or recipe that meets it with the least memory."""
     options = [*_lanes(scene, key), *_recipes(scene, key, pin)]
-    source, claims = min(options, key=lambda option: sum(option[1].values()), default=("", {}))
-    return _Placed(key, tokens, pin, source, claims)
+    domains = sorted({domain for option in options for domain in option})
+    least = {domain: min(option.get(domain, 0) for option in options) for domain in domains}
+    return _Placed(key, tokens, pin, least)
 
 
-def _lanes(scene: Scene, key: str) -> Iterator[tuple[str, dict[str, int]]]:
+def _lanes(scene: Scene, key: str) -> Iterator[dict[str, int]]:
+    """Memory of each seen or declared lane that would meet the pin."""
     model, nodes = _split(key)
     domains = keys_of_nodes(limits(scene.desired, scene.seen))
-    for name, lane in scene.seen.lanes.items():
+    for lane in scene.seen.lanes.values():
         if model in lane.models and sorted(lane.nodes) == nodes:
-            yield f"lane {name}", footprint(scene.desired.pool, lane, domains)
+            held = footprint(scene.desired.pool, lane, domains)
+            yield {domain: figure // len(lane.models) for domain, figure in held.items()}
     for name, declared in scene.desired.lanes.items():
         facts = declared.pool
         if facts and name not in scene.seen.lanes and model in facts.models and sorted(facts.nodes) == nodes:
-            yield f"lane {name}", {domains[node][0]: mib_up(facts.memory_gb) for node in nodes if node in domains}
+            yield _on_first(domains, nodes, mib_up(facts.memory_gb) // len(facts.models))
 
 
-def _recipes(scene: Scene, key: str, pin: Pin) -> Iterator[tuple[str, dict[str, int]]]:
+def _recipes(scene: Scene, key: str, pin: Pin) -> Iterator[dict[str, int]]:
+    """Memory of each recipe that would meet the pin."""
     model, nodes = _split(key)
     domains = keys_of_nodes(limits(scene.desired, scene.seen))
     for name, recipe in scene.desired.recipes.items():
-        needs = recipe.spec.requirements
-        serves = model in {served.gateway_model for served in recipe.spec.models}
-        if serves and pin.recipe in (None, name) and needs.nodes == len(nodes) and needs.memory_gb is not None:
-            yield f"recipe {name}", {domains[node][0]: mib_up(needs.memory_gb) for node in nodes if node in domains}
+        needs, models = recipe.spec.requirements, [served.gateway_model for served in recipe.spec.models]
+        if model in models and pin.recipe in (None, name) and needs.nodes == len(nodes):
+            yield _on_first(domains, nodes, mib_up(needs.memory_gb or Decimal(0)) // len(models))
+
+
+def _on_first(domains: DomainKeys, nodes: list[str], figure: int) -> dict[str, int]:
+    return {domains[node][0]: figure for node in nodes if node in domains}
 
 
 def _split(key: str) -> tuple[str, list[str]]:
@@ -128,7 +134,7 @@ def _memory(scene: Scene, placed: list[_Placed]) -> Iterator[Finding]:
 
 
 def _over(scene: Scene, domain: str, budget: int, pins: list[_Placed]) -> Iterator[Finding]:
-    total = sum({each.source: each.claims[domain] for each in pins}.values())
+    total = sum(each.claims[domain] for each in pins)
     if total <= budget:
         return
     last, names = pins[-1], ", ".join(each.key for each in pins)
@@ -146,9 +152,11 @@ def _held_now(scene: Scene, domain: str) -> int:
 
 def _cordoned(scene: Scene, placed: _Placed) -> Iterator[Finding]:
     for name in placed.key.rpartition("@")[2].split("+"):
-        node = scene.desired.nodes.get(name)
-        if node is not None and node.state in (NodeState.CORDON, NodeState.DRAIN):
-            message = f"{name} is in state {node.state}: the pin is suspended until it serves"
+        declared, seen = scene.desired.nodes.get(name), scene.seen.nodes.get(name)
+        states = [declared.state if declared else None, seen.state if seen else None]
+        state = max((state for state in states if state), key=lambda state: state.strictness, default=NodeState.SERVE)
+        if state in (NodeState.CORDON, NodeState.DRAIN):
+            message = f"{name} is in state {state}: the pin is suspended until it serves"
             yield scene.finding("pinOnCordonedNode", placed.tokens, message, severity=Severity.WARNING)
 
 

@@ -17,6 +17,8 @@ Tokens = tuple[str | int, ...]
 
 _SECRET_WORD = re.compile(r"(?i)(^|[_.-])(api_?key|key|token|secret|password|passwd|credentials?)$")
 _USERINFO = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*@")
+_PASSWORD = re.compile(r"://[^/?#\s@:]*:[^/?#\s@]+@")
+_URL_FIELDS = ("endpoint", "healthUrl")
 _QUERY = re.compile(r"(?i)[?&#](api[_-]?key|key|token|access[_-]?token|auth|secret|password|sig|signature)=[^&#\s]")
 _FLAG = re.compile(r"(?i)^--?[a-z-]*(api-?key|token|secret|password)(=(?P<value>.+))?$")
 # Long and mixed, as random bytes in hexadecimal or base64 are and no name of a variable is.
@@ -56,7 +58,7 @@ def _code(tokens: Tokens, text: str) -> str | None:
     field = tokens[-1] if tokens else ""
     if field == "apiKeyEnv":
         return "secretForName" if looks_secret(text) or _RANDOM_NAME.match(text) else None
-    if _USERINFO.match(text) or _QUERY.search(text):
+    if _PASSWORD.search(text) or _QUERY.search(text) or (field in _URL_FIELDS and _USERINFO.match(text)):
         return "secretInUrl"
     if looks_secret(text):
         return "secretInText"

@@ -84,8 +84,10 @@ def read_document(kind: Kind, data: bytes, file: str) -> tuple[Document | None, 
     if any(finding.code in _UNREADABLE for finding in findings):
         return None, tuple(findings)
     faults = _envelope_faults(kind, parsed) or schema_faults(kind, parsed)
-    findings += faults
     if faults:
+        # Where YAML itself was at fault, the schema would complain about what stands in for the value.
+        faulty_lines = {finding.line for finding in parsed.findings}
+        findings += (fault for fault in faults if fault.line not in faulty_lines)
         return None, _in_order(findings)
     try:
         metadata: Metadata = decode(parsed.value["metadata"], Metadata)
