@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import Step
-from lloom_gitops.model.words import Feature, LaneState, StepKind
+from lloom_gitops.model.words import Feature, LaneState, Management, StepKind
 from lloom_gitops.ports import Clock, Gateway, GatewayAnswer, GatewayConfig
 
 _DRAIN_POLL_SECONDS = 0.5
@@ -98,7 +98,10 @@ class StepCarrier:
         return model if seen is None or seen.head_model is None else seen.head_model
 
     def _drain(self, gateway: Gateway, step: Step, seconds: float) -> GatewayAnswer:
-        """Watch the owner's own count until it is zero or the limit is there; then the stop may cut what is left."""
+        """Watch the owner's own count until it is zero or the limit is there; then the stop may cut what is left.
+
+        A lane that a person stops and whose requests nobody counts is left to the person's own look.
+        """
         deadline = self._clock.monotonic() + seconds
         left: int | None = None
         read = False
@@ -108,6 +111,8 @@ class StepCarrier:
                 read, left = True, reading.active_requests
                 if left == 0 or not LaneState(reading.state).holds_memory:
                     return GatewayAnswer(kind="ok")
+                if left is None and self._by_hand(step):
+                    return GatewayAnswer(kind="ok", says="nobody counts its requests: look before you stop it")
             if self._stopping():
                 return GatewayAnswer(kind="refused", code=INTERRUPTED, says="the drain was cut short", retry="later")
             if self._clock.monotonic() >= deadline:
@@ -117,6 +122,10 @@ class StepCarrier:
             return GatewayAnswer(kind="unreachable", says="the owner did not answer while its requests were watched")
         count = "requests it does not count" if left is None else f"{left} requests"
         return GatewayAnswer(kind="ok", says=f"its limit of {step.timeout_seconds} s ended with {count} in flight")
+
+    def _by_hand(self, step: Step) -> bool:
+        lane = self._known().lanes.get(step.lane or "")
+        return lane is not None and lane.management is Management.UNMANAGED
 
     def _distributed(self, step: Step) -> bool:
         lane = self._known().lanes.get(step.lane or "")

@@ -198,8 +198,6 @@ def _unplanned(tip: Tip) -> Decision:
     if tip.desired.pool.write_back.plan == "agent" and tip.asked:
         return _fresh(tip, Way.PLANNED, {"reason": "merged"}, commits=True)
     if tip.desired.pool.controller.mode is Mode.AUTO:
-        if moves(tip.fresh) & tip.reverted:
-            return _fresh(tip, Way.HELD, {"reason": "reverted"}, hint="`lloom-gitops resume` lets the agent go on")
         return _fresh(tip, Way.PLANNED, because, commits=True, trigger="merge" if tip.asked else "drift")
     if tip.desired.pool.controller.mode is Mode.ADVISE:
         return _fresh(tip, Way.ADVISED, because, hint="merge the pull request from lloom/advice")
@@ -207,9 +205,11 @@ def _unplanned(tip: Tip) -> Decision:
 
 
 def _guarded(tip: Tip, decision: Decision) -> Decision:
-    """`decision`, unless it is suspended or needs a confirmation that is not there."""
+    """`decision`, unless it is suspended, was taken back by a person, or needs a confirmation that is not there."""
     if tip.suspended is not None:
         return _instead(decision, Way.HELD, {"reason": "suspended", "says": tip.suspended}, "`lloom-gitops resume`")
+    if decision.way is not Way.REVIEWED and moves(decision.plan) & tip.reverted:
+        return _instead(decision, Way.HELD, {"reason": "reverted"}, "`lloom-gitops resume` lets the agent go on")
     allowed = _allowed(tip, decision)
     stops, most = decision.plan.verdict.stop, tip.desired.pool.apply.max_stops
     if stops > most and "stops" not in allowed:

@@ -80,6 +80,8 @@ def read_nodes(read: Read, facts: Facts, head: str) -> Iterator[str]:
     tree, name = _top(read)
     if tree == "nodes":
         yield name
+        # A distributed lane takes memory here, while another node's gateway tells its state.
+        yield from (lane["owner"] for lane in facts["lanes"].values() if name in lane["nodes"])
     elif tree == "aliases":
         yield head
     elif tree == "lanes":

@@ -1,0 +1,200 @@
+"""The branch as a turn reads it: documents at the tip, what the agent wrote before, and the plans of its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lloom_gitops.agent.world import FleetStore
+from lloom_gitops.codec import LoadedDesired, digest, load_desired, load_document, plan_id
+from lloom_gitops.codec.desired import OTHER_PATHS
+from lloom_gitops.control.lifecycle import CommittedPlan
+from lloom_gitops.control.lifecycle_moves import Move, moves
+from lloom_gitops.control.lifecycle_reverts import PlanChange, taken_back
+from lloom_gitops.gitstore.errors import BadRevision
+from lloom_gitops.model.desired import Confirmation, Desired
+from lloom_gitops.model.document import Kind
+from lloom_gitops.model.errors import DocumentError, Severity
+from lloom_gitops.model.inventory import Inventory
+from lloom_gitops.model.plan import Plan
+from lloom_gitops.model.status import Status
+
+PATHS = {kind: path for path, kind in OTHER_PATHS.items()}
+"""Kind to path of the documents of which there is one."""
+
+_PREFIXES = ("fleet", "recipes")
+_PLANS_LOOKED_BACK = 20
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
+    """The tip of the protected branch, and what the agent wrote there (or on the results branch, at `results`)."""
+
+    commit: str
+    desired: Desired
+    digest: str
+    results: str
+    inventory: Inventory
+    status: Status | None = None
+    status_digest: str = "none"
+    confirmations: tuple[Confirmation, ...] = ()
+    suspended: str | None = None
+
+
+def results_ref(desired: Desired) -> str | None:
+    """The ref that results go to where it is not the protected branch."""
+    back = desired.pool.write_back
+    return f"refs/heads/{back.results_branch}" if back.results == "branch" and back.results_branch else None
+
+
+def read_branch(store: FleetStore, commit: str) -> Branch:
+    """The documents at `commit`. Raises `DocumentError` with all findings if one that the agent needs is broken."""
+    files = store.read_tree(commit, _PREFIXES).files
+    loaded = load_desired(files)
+    if loaded.desired is None or loaded.digest is None:
+        raise _broken(loaded)
+    ref = results_ref(loaded.desired)
+    if ref is not None:
+        store.fetch(ref)
+    results = (store.tip(ref) if ref is not None else None) or commit
+    written = files if results == commit else store.read_tree(results, ("fleet",)).files
+    status_bytes = written.get(PATHS[Kind.STATUS])
+    holds = _spec(Kind.HOLDS, files)
+    return Branch(
+        commit=commit,
+        desired=loaded.desired,
+        digest=loaded.digest,
+        results=results,
+        inventory=_spec(Kind.INVENTORY, written) or _spec(Kind.INVENTORY, files) or Inventory(),
+        status=_spec(Kind.STATUS, written),
+        status_digest="none" if status_bytes is None else digest(status_bytes.decode("utf-8", "replace")),
+        confirmations=_spec(Kind.CONFIRMATIONS, files) or (),
+        suspended=(holds.suspend.reason or "no reason given") if holds is not None and holds.suspend.on else None,
+    )
+
+
+def plan_at(store: FleetStore, commit: str) -> CommittedPlan | None:
+    """The plan in fleet/plan.yaml at a commit that put it there; None if it can't be read or its id is not its own."""
+    data = store.read_file(commit, PATHS[Kind.PLAN])
+    if data is None:
+        return None
+    try:
+        document = load_document(Kind.PLAN, data, PATHS[Kind.PLAN])
+    except DocumentError:
+        return None
+    plan: Plan = document.spec
+    if document.metadata.id != plan_id(plan):
+        return None
+    trailers = store.log(commit, limit=1)[0].trailers
+    return CommittedPlan(
+        commit=commit,
+        id=plan_id(plan),
+        plan=plan,
+        reviewed_as=trailers.get("Reviewed-As"),
+        trigger=trailers.get("Trigger"),
+    )
+
+
+def committed_plan(store: FleetStore, branch: Branch) -> CommittedPlan | None:
+    """The plan in force: the one on the protected branch, or where results go elsewhere the agent's own, if that is
+    the current one. None where the file is gone, can't be read or was edited."""
+    found: list[CommittedPlan] = []
+    for rev in dict.fromkeys((branch.results, branch.commit)):
+        history = store.history_of(rev, PATHS[Kind.PLAN])
+        plan = plan_at(store, history[0][0]) if history else None
+        if plan is not None and store.read_file(rev, PATHS[Kind.PLAN]) is not None:
+            found.append(plan)
+    current = [plan for plan in found if plan.plan.inputs.desired == branch.digest]
+    last = branch.status
+    fresh = [plan for plan in current if last is None or last.plan_commit != plan.commit]
+    return next(iter((*fresh, *current, *found)), None)
+
+
+def merged_since(store: FleetStore, branch: Branch) -> tuple[CommittedPlan, ...]:
+    """Plans that reached the branch since the last applied one, newest first."""
+    last = branch.status.plan_commit if branch.status is not None else None
+    merged = []
+    for commit, _ in store.history_of(branch.commit, PATHS[Kind.PLAN])[:_PLANS_LOOKED_BACK]:
+        if last is not None and descends(store, commit, last):
+            continue
+        plan = plan_at(store, commit)
+        if plan is not None:
+            merged.append(plan)
+    return tuple(merged)
+
+
+def descends(store: FleetStore, older: str, newer: str) -> bool:
+    """Whether `newer` descends from `older`; False also where one is not in the clone."""
+    try:
+        return store.is_ancestor(older, newer)
+    except BadRevision:
+        return False
+
+
+def inventory_named(store: FleetStore, branch: Branch, wanted: str) -> Inventory | None:
+    """The inventory with this digest, the newest of the branch's or the results branch's history."""
+    path = PATHS[Kind.INVENTORY]
+
+    def read(data: bytes) -> Inventory | None:
+        try:
+            inventory: Inventory = load_document(Kind.INVENTORY, data, path).spec
+        except DocumentError:
+            return None
+        return inventory if digest(inventory) == wanted else None
+
+    for rev in dict.fromkeys((branch.commit, branch.results)):
+        found = store.find_content(rev, path, lambda data: read(data) is not None)
+        if found is not None:
+            return read(found[1])
+    return None
+
+
+def digest_at(store: FleetStore, commit: str) -> str | None:
+    """The desired digest of an older commit; None where it can't be told."""
+    try:
+        return load_desired(store.read_tree(commit, _PREFIXES).files).digest
+    except BadRevision:
+        return None
+
+
+def own_status(store: FleetStore, ref: str) -> Status | None:
+    """What the agent last said on its own ref."""
+    held = store.tip(ref)
+    data = None if held is None else store.read_file(held, PATHS[Kind.STATUS])
+    try:
+        return None if data is None else load_document(Kind.STATUS, data, PATHS[Kind.STATUS]).spec
+    except DocumentError:
+        return None
+
+
+def reverted_moves(store: FleetStore, branch: Branch) -> frozenset[Move]:
+    """Moves of the agent's own plans that a person took back while the desired state stayed as it is."""
+    plan_path, holds_path = PATHS[Kind.PLAN], PATHS[Kind.HOLDS]
+    changes = [
+        PlanChange(
+            commit=commit.oid,
+            by_agent="Agent" in commit.trailers,
+            plan=store.read_file(commit.oid, plan_path),
+            holds=store.read_file(commit.oid, holds_path),
+        )
+        for commit in store.log(branch.commit, (plan_path, holds_path), limit=_PLANS_LOOKED_BACK)
+    ]
+    plans = (plan_at(store, commit) for commit in taken_back(changes))
+    current = (plan.plan for plan in plans if plan is not None and plan.plan.inputs.desired == branch.digest)
+    return frozenset(move for plan in current for move in moves(plan))
+
+
+def _broken(loaded: LoadedDesired) -> DocumentError:
+    errors = sum(finding.severity is Severity.ERROR for finding in loaded.findings)
+    return DocumentError(
+        code="documents",
+        message=f"nothing is done: the branch's documents have {errors} error{'s' if errors > 1 else ''}",
+        hint="`lloom-gitops check` shows all findings",
+        findings=loaded.findings,
+    )
+
+
+def _spec(kind: Kind, files: Mapping[str, bytes]) -> Any:
+    data = files.get(PATHS[kind])
+    return None if data is None else load_document(kind, data, PATHS[kind]).spec

@@ -1,0 +1,172 @@
+"""A fleet as people have it: a bare remote, a person's clone, the agent's clone, and the simulated three-Spark pool."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lloom_gitops.agent import turn
+from lloom_gitops.agent.settings import AgentSettings, load_settings
+from lloom_gitops.agent.turn_report import TurnReport
+from lloom_gitops.cli.agent_world import agent_world
+from lloom_gitops.cli.main import main
+from lloom_gitops.codec import load_document
+from lloom_gitops.model.document import Kind
+from lloom_gitops.model.plan import Plan
+from lloom_gitops.model.status import Status
+from lloom_gitops.sim.pool import SIM_KEY_ENV, SimPool
+from lloom_gitops.sim.three_spark import HEAD, PAIR, pair_health_url
+from tests.pools import REPO
+
+PLAN, STATUS, INVENTORY = "fleet/plan.yaml", "fleet/status.yaml", "fleet/observed/inventory.yaml"
+
+
+def git(folder: Path, *args: str, check: bool = True) -> str:
+    """git as a person runs it."""
+    done = subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or not check, f"git {' '.join(args)}: {done.stderr}"
+    return done.stdout.rstrip("\n")
+
+
+class Fleet:
+    """A remote with the three-Spark fleet, whose nodes are the gateways of `pool`. `desk` is a person's clone, `home`
+    the agent's."""
+
+    def __init__(self, room: Path, pool: SimPool, **pool_spec: Any) -> None:
+        self.room = room
+        self.pool = pool
+        self.remote = room / "remote.git"
+        self.desk = room / "desk"
+        self.home = room / "agent"
+        git(room, "init", "-q", "--bare", "-b", "main", "remote.git")
+        git(room, "clone", "-q", str(self.remote), "desk")
+        self._lay_out(pool_spec)
+        self.commit("Describe the pool")
+        git(room, "clone", "-q", str(self.remote), "agent")
+
+    def _lay_out(self, pool_spec: Mapping[str, Any]) -> None:
+        for path in sorted((REPO / "fleet").rglob("*.yaml")):
+            relative = path.relative_to(REPO).as_posix()
+            if relative in (PLAN, STATUS, "fleet/confirmations.yaml", "fleet/holds.yaml"):
+                continue
+            self.write(relative, path.read_text())
+        for node, url in self.pool.urls.items():
+            self.edit(f"fleet/nodes/{node}.yaml", r"endpoint: .*", f"endpoint: {url}")
+            self.edit(f"fleet/nodes/{node}.yaml", r"apiKeyEnv: .*", f"apiKeyEnv: {SIM_KEY_ENV}")
+        self.edit(f"fleet/lanes/{PAIR}.yaml", r"healthUrl: .*", f"healthUrl: {pair_health_url(self.pool.urls)}")
+        self.write("fleet/pool.yaml", pool_text(**pool_spec))
+
+    # What people do
+
+    def write(self, path: str, text: str) -> None:
+        (self.desk / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.desk / path).write_text(text)
+
+    def edit(self, path: str, pattern: str, new: str) -> None:
+        text = (self.desk / path).read_text()
+        changed = re.sub(pattern, new.replace("\\", r"\\"), text)
+        assert changed != text or new in text, f"{pattern} is not in {path}"
+        (self.desk / path).write_text(changed)
+
+    def set_state(self, node: str, state: str) -> None:
+        text = (self.desk / f"fleet/nodes/{node}.yaml").read_text()
+        text = re.sub(r"\n  state: .*", "", text)
+        (self.desk / f"fleet/nodes/{node}.yaml").write_text(text.rstrip("\n") + f"\n  state: {state}\n")
+
+    def cordon_pair(self) -> None:
+        for node in ("spark-node-01", "spark-node-02"):
+            self.set_state(node, "cordon")
+
+    def plan_write(self, *options: str) -> Plan:
+        assert main(["--repo", str(self.desk), "plan", "--write", *options]) == 0
+        return self.plan_in(self.desk)
+
+    def commit(self, subject: str, *, push: bool = True) -> str:
+        git(self.desk, "add", "-A")
+        git(self.desk, "commit", "-q", "-m", subject)
+        if push:
+            git(self.desk, "push", "-q", "origin", "HEAD:main")
+        return git(self.desk, "rev-parse", "HEAD")
+
+    def pull(self) -> None:
+        git(self.desk, "pull", "-q", "--no-edit", "origin", "main")
+
+    # What the agent does
+
+    def settings(self, **flags: Any) -> AgentSettings:
+        given = {"state_dir": str(self.room / "state"), "gateway_config": str(self.pool.configs[HEAD]), **flags}
+        return load_settings(self.home, {}, given)
+
+    def turn(
+        self, *, by_person: bool = False, stop: Callable[[], str | None] = lambda: None, **flags: Any
+    ) -> TurnReport:
+        with agent_world(self.home, self.settings(**flags), stop=stop) as (world, lease):
+            return turn.once(world, lease, by_person=by_person)
+
+    # What is there
+
+    def show(self, rev: str, path: str) -> str | None:
+        done = subprocess.run(["git", "show", f"{rev}:{path}"], cwd=self.remote, capture_output=True, text=True)
+        return done.stdout if done.returncode == 0 else None
+
+    def tip(self, ref: str = "main") -> str:
+        return git(self.remote, "rev-parse", ref)
+
+    def subjects(self, rev: str = "main") -> list[str]:
+        return git(self.remote, "log", "--format=%s", rev).splitlines()
+
+    def trailers(self, rev: str = "main") -> dict[str, str]:
+        lines = git(self.remote, "log", "-1", "--format=%(trailers:only,unfold)", rev).splitlines()
+        return dict(line.split(": ", 1) for line in lines if line)
+
+    def status(self, rev: str = "main") -> Status | None:
+        text = self.show(rev, STATUS)
+        return None if text is None else load_document(Kind.STATUS, text.encode(), STATUS).spec
+
+    def said(self) -> Status | None:
+        """What the agent says on its own ref."""
+        return self.status("refs/lloom/agent/head")
+
+    def plan_in(self, folder: Path) -> Plan:
+        plan: Plan = load_document(Kind.PLAN, (folder / PLAN).read_bytes(), PLAN).spec
+        return plan
+
+    def lane(self, node: str, lane: str) -> dict[str, Any]:
+        rows = self.pool.call(node, "GET", "/gateway/node").json()["node"]["runtimeManager"]["runtimes"]
+        return next(row for row in rows if row["id"] == lane)
+
+    def route(self, alias: str) -> list[str]:
+        aliases = self.pool.call(HEAD, "GET", "/gateway/routing").json()["aliases"]
+        entry = aliases[alias]
+        return list(entry["members"]) if isinstance(entry, dict) and "members" in entry else [entry["target"]]
+
+    def locks(self) -> list[str]:
+        """Lock files that a killed git would have left."""
+        folders = (self.remote, self.home / ".git")
+        return sorted(str(path) for folder in folders for path in folder.rglob("*.lock"))
+
+
+def pool_text(*, mode: str = "advise", plan: str = "pr", results: str = "commit", more: str = "") -> str:
+    """fleet/pool.yaml with the settings that a test is about."""
+    branch = "" if results == "commit" else ", resultsBranch: lloom-results"
+    return (
+        "apiVersion: lloom-gitops/v1\nkind: Pool\nmetadata: {name: three-spark}\nspec:\n  head: spark-node-01\n"
+        f"  controller: {{mode: '{mode}'}}\n  writeBack: {{plan: {plan}, results: {results}{branch}}}\n{more}"
+    )
+
+
+def environment(room: Path, pool: SimPool) -> dict[str, str]:
+    """What a process of the agent needs, and no configuration of this machine."""
+    config = room / "gitconfig"
+    config.write_text("[user]\n\tname = Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n")
+    return {
+        **os.environ,
+        **pool.env,
+        "HOME": str(room),
+        "GIT_CONFIG_GLOBAL": str(config),
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
