@@ -40,18 +40,8 @@ def secret_findings(parsed: Parsed) -> Iterator[Finding]:
 
 
 def _finding(parsed: Parsed, code: str, tokens: Tokens) -> Finding:
-    meaning = MEANINGS[code]
-    shown = tuple("…" if isinstance(token, str) and looks_secret(token) else token for token in tokens)
-    line, column = parsed.place(join_pointer(*tokens))
-    return Finding(
-        code=code,
-        message="what looks like a secret stands here; it is not shown",
-        file=parsed.file,
-        line=line,
-        column=column,
-        pointer=join_pointer(*shown),
-        hint=meaning.remedy,
-    )
+    message = "what looks like a secret stands here; it is not shown"
+    return parsed.finding(code, join_pointer(*tokens), message, hint=MEANINGS[code].remedy)
 
 
 def _code(tokens: Tokens, text: str) -> str | None:

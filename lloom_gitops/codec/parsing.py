@@ -17,7 +17,7 @@ from lloom_gitops.model.errors import Finding
 
 from .codes import MEANINGS
 from .scalars import NumberRefused, resolve
-from .wording import short
+from .wording import looks_secret, short
 
 MAX_BYTES = 1024 * 1024
 MAX_MACHINE_BYTES = 16 * 1024 * 1024
@@ -68,8 +68,13 @@ class Parsed:
         return place
 
     def finding(self, code: str, pointer: str, message: str, hint: str | None = None, **rest: Any) -> Finding:
-        """A finding at the place of `pointer`; `rest` as in Finding. The code's remedy where no other hint is given."""
+        """A finding at the place of `pointer`; `rest` as in Finding. The code's remedy where no other hint is given.
+
+        A key of a map that looks like a secret is not shown.
+        """
         line, column = self.place(pointer)
+        if looks_secret(pointer):
+            pointer = join_pointer(*("…" if looks_secret(token) else token for token in split_pointer(pointer)))
         hint = hint or (MEANINGS[code].remedy if code in MEANINGS else None)
         return Finding(
             code=code, message=message, file=self.file, line=line, column=column, pointer=pointer, hint=hint, **rest

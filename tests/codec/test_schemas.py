@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lloom_gitops.codec import accepts, decode, dump, encode, parse, read_document, schema, schema_path
+from lloom_gitops.codec import accepts, decode, dump, encode, read_document, schema, schema_path, schemas
 from lloom_gitops.codec.documents import SPEC_TYPES
 from lloom_gitops.codec.faults import validator
 from lloom_gitops.codec.predicate import compile_schema
@@ -229,5 +230,7 @@ def test_a_pattern_ends_at_the_end_of_the_text() -> None:
     assert not validator(Kind.NODE).is_valid(data)
 
 
-def test_samples_come_from_text() -> None:
-    assert parse(b"a: 1.50", "x").value == {"a": Decimal("1.5")}
+def test_an_installed_package_brings_its_own_schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert schema_path(Kind.POOL).parent.name == "schemas"
+    monkeypatch.setattr(schemas, "_INSTALLED", tmp_path)
+    assert schema_path(Kind.POOL) == tmp_path / "pool.v1.schema.json"
