@@ -128,7 +128,7 @@ def test_short_collections_stand_on_one_line_up_to_the_width() -> None:
     assert dump({"a": ["x" * (WIDTH - 4)]}).count("\n") == 2
 
 
-@pytest.mark.parametrize("data", [1.5, {"a": 2.5}, {"a": {1, 2}}, object()], ids=repr)
+@pytest.mark.parametrize("data", [1.5, {"a": 2.5}, {"a": {1, 2}}, object()], ids=["float", "inner", "set", "object"])
 def test_only_exact_plain_data_is_written(data: Any) -> None:
     with pytest.raises(TypeError):
         dump(data)
