@@ -144,7 +144,8 @@ def test_all_faults_of_a_document_at_once() -> None:
 
 def test_findings_show_no_secret_wherever_it_stands() -> None:
     secret = "sk-abcdefgh12345678"
-    body = f"  state: {secret}\n  {secret}: 1\n  reason: [{secret}]\n  links: [{{peer: {secret}/}}]\n  member: {secret}\n"
+    body = f"  state: {secret}\n  {secret}: 1\n  reason: [{secret}]\n"
+    body += f"  links: [{{peer: {secret}/}}]\n  member: {secret}\n"
     _, findings = read_document(Kind.NODE, (HEAD.format(kind="Node") + body).encode(), "x.yaml")
     assert len(findings) == 6
     assert secret not in repr(findings)
