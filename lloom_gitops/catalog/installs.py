@@ -6,10 +6,11 @@ from decimal import Decimal
 from itertools import combinations
 
 from lloom_gitops.model.desired import Desired
-from lloom_gitops.model.inventory import Inventory, ObservedNode
+from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.recipe import Recipe, RecipeProcess, processes
 from lloom_gitops.model.words import LaneState
 
+from .fit import unfit, unlinked
 from .memory import DomainKeys, mib_up
 from .variants import Variant
 
@@ -24,7 +25,7 @@ def install_variants(
     result: dict[str, Variant] = {}
     for name, recipe in sorted(desired.recipes.items()):
         for process in processes(recipe.spec):
-            for members in _places(recipe, inventory, nodes):
+            for members in _places(desired, recipe, inventory, nodes):
                 variant = _variant(name, recipe, process, members, keys)
                 if variant is not None and not _present(inventory, variant):
                     result.setdefault(variant.id, variant)
@@ -37,44 +38,14 @@ def _present(inventory: Inventory, variant: Variant) -> bool:
     )
 
 
-def _places(recipe: Recipe, inventory: Inventory, nodes: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _places(desired: Desired, recipe: Recipe, inventory: Inventory, nodes: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Node sets that fit: every node meets the requirements, every pair is linked (PLN-2). Head-first by stable id."""
-    fitting = [name for name in nodes if _fits(recipe, inventory.nodes[name])]
+    fitting = [name for name in nodes if not any(unfit(recipe, name, inventory.nodes[name], installed=False))]
     return [
         members
         for members in combinations(fitting, recipe.spec.requirements.nodes)
-        if all(_linked(inventory, a, b) for a, b in combinations(members, 2))
+        if unlinked(desired, inventory, members) is None
     ]
-
-
-def _linked(inventory: Inventory, a: str, b: str) -> bool:
-    either = (inventory.nodes[a].links, b), (inventory.nodes[b].links, a)
-    return any(link.peer == peer for links, peer in either for link in links)
-
-
-def _fits(recipe: Recipe, node: ObservedNode) -> bool:
-    """Platform, accelerators, compute arch, commands and disk; unknown facts are not enough."""
-    needs = recipe.spec.requirements
-    if needs.platforms and node.platform not in needs.platforms:
-        return False
-    words = {word.lower() for acc in node.accelerators or () for word in (acc.kind, acc.name or "") if word}
-    if needs.accelerators and not ({word.lower() for word in needs.accelerators} & words):
-        return False
-    archs = {acc.compute_arch for acc in node.accelerators or ()}
-    if needs.compute_archs and not (set(needs.compute_archs) & archs):
-        return False
-    if not set(needs.commands) <= set(node.commands or ()):
-        return False
-    return _disk_short(recipe, node) <= 0
-
-
-def _disk_short(recipe: Recipe, node: ObservedNode) -> Decimal:
-    cached = {weights.model for weights in node.weights or ()}
-    missing = [model for model in recipe.spec.models if model.model not in cached]
-    need = recipe.spec.requirements.disk_gb
-    if not missing or need is None:
-        return Decimal(0)
-    return need - max((disk.free_gb or Decimal(0) for disk in node.disks or ()), default=Decimal(0))
 
 
 def _variant(

@@ -57,7 +57,7 @@ def assemble(
     uncovered = {
         alias: missing_models(world, outcome, alias) or (Cause(reason="noModel"),)
         for alias, row in outcome.served.items()
-        if not row.entries or alias in outcome.held
+        if not row.entries
     }
     return Plan(
         inputs=PlanInputs(
@@ -107,8 +107,7 @@ def _nothing(world: World) -> str:
 
 
 def _verdict(found: Found) -> Verdict:
-    held = found.outcome.held
-    rows = [row for alias, row in found.outcome.served.items() if alias not in held]
+    rows = found.outcome.served.values()
     starts = [found.change.variants[name] for name in (*found.change.starts, *found.room.restarts)]
     room_stops = [name for name in found.room.stopped if name not in found.change.stops]
     proven = found.exact or found.levels == found.bound
@@ -119,7 +118,7 @@ def _verdict(found: Found) -> Verdict:
         aliases=AliasCount(
             covered=sum(row.first is not None for row in rows),
             external=sum(row.external_only for row in rows),
-            uncovered=len(held) + sum(not row.entries for row in rows),
+            uncovered=sum(not row.entries for row in rows),
         ),
         start=len(starts),
         stop=len(found.change.stops) + len(room_stops),
@@ -139,7 +138,7 @@ def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:
             because=because(world, outcome, name),
         )
         for name, residency in outcome.residency.items()
-        if name not in found.change.stops and name not in outcome.shortages
+        if name not in found.change.stops
     }
 
 

@@ -85,10 +85,14 @@ def sums_now(world: World) -> Sums:
 
 
 class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one world; `now` are today's sums, which a bound is never below."""
+    """Bounds of one world. `now` are today's sums: a bound is never below them, for lanes that are part of what runs.
+
+    Part of it are lanes in a route now (`routed_now`), and for the load peak also those that are loaded.
+    """
 
     world: World
     now: Sums
+    routed_now: frozenset[str]
 
     def over_budget(self, planned: Sums) -> tuple[Shortage, ...]:
         """Domains whose always plus preferred lanes exceed what they may be, in order of key."""
@@ -119,29 +123,37 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
             found |= {key for name in lanes for key in self.world.variants[name].memory}
         return found
 
-    def unloadable(self, variant: Variant, wanted: Residency, planned: Sums) -> Shortage | None:
-        """Why a lane could not be loaded beside the always lanes: the first domain and rule that fails, or None."""
+    def unloadable(
+        self, variant: Variant, wanted: Residency, planned: Sums, *, unrouted: bool = False
+    ) -> Shortage | None:
+        """Why a lane could not be loaded beside the always lanes: the first domain and rule that fails, or None.
+
+        A lane that is not loaded and that the outcome routes nowhere (`unrouted`) has no claim to stay over a bound.
+        """
         for key in sorted(variant.memory):
-            shortage = self._short_at(variant, wanted, planned, key)
+            shortage = self._short_at(variant, wanted, planned, key, unrouted)
             if shortage is not None:
                 return shortage
         return None
 
-    def _short_at(self, variant: Variant, wanted: Residency, planned: Sums, key: str) -> Shortage | None:
+    def _short_at(
+        self, variant: Variant, wanted: Residency, planned: Sums, key: str, unrouted: bool
+    ) -> Shortage | None:
         mib, peak = variant.memory[key], variant.peak[key]
         limit = self.world.limits.get(key)
         known = limit is not None and limit.limit_mib is not None
-        if not known and not variant.loaded:
-            return Shortage(rule="onDemand", domain=key, needs=mib, has=0, known=False)
+        if not known:
+            return None if variant.loaded else Shortage(rule="onDemand", domain=key, needs=mib, has=0, known=False)
         own = mib if wanted is Residency.ALWAYS else 0
         others = planned.always.get(key, 0) - own
         now_own = mib if weight_now(variant) is Residency.ALWAYS else 0
         others_now = self.now.always.get(key, 0) - now_own
         if wanted is Residency.AUTO:
-            allowed = max(self._budget(key), others_now + mib if variant.installed else 0)
+            allowed = max(self._budget(key), others_now + mib if variant.id in self.routed_now else 0)
             if others + mib > allowed:
                 return Shortage(rule="onDemand", domain=key, needs=others + mib, has=allowed)
-        allowed = max((limit.limit_mib or 0) if limit else 0, others_now + peak if variant.installed else 0)
+        adopted = variant.state.holds_memory or (variant.id in self.routed_now and not unrouted)
+        allowed = max(limit.limit_mib or 0 if limit else 0, others_now + peak if adopted else 0)
         if others + peak > allowed:
             return Shortage(rule="loadPeak", domain=key, needs=others + peak, has=allowed)
         return None
@@ -169,4 +181,5 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
 
 def rules_of(world: World) -> MemoryRules:
     """The memory rules of a world."""
-    return MemoryRules(world=world, now=sums_now(world))
+    routed = frozenset(lane for _, lanes in world.current.values() for lane in lanes if lane is not None)
+    return MemoryRules(world=world, now=sums_now(world), routed_now=routed)

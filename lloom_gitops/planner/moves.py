@@ -6,14 +6,17 @@ from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import LaneState, Residency, StopReason
 from lloom_gitops.reconcile.transition import Change, Route, Transition
 
+from .leaving import takes_over, touchable, why_retire
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World
 
 
-def transition(world: World, outcome: Outcome) -> Transition:
-    """Everything that changes from the inventory to the outcome."""
+def transition(world: World, outcome: Outcome, freed: frozenset[str] = frozenset()) -> Transition:
+    """Everything that changes from the inventory to the outcome; `freed` lanes stop to make room for it."""
     after = {alias: outcome.route(alias) for alias, row in outcome.served.items() if row.entries}
-    starts, stops = _starts(world, outcome, after), _stops(world, outcome)
+    asked = frozenset(name for name in _stops(world, outcome, ()) if world.variants[name].managed)
+    starts = _starts(world, outcome, after, freed | asked)
+    stops = _stops(world, outcome, starts)
     variants = {
         name: variant for name, variant in world.variants.items() if variant.installed or name in outcome.residency
     }
@@ -33,13 +36,8 @@ def transition(world: World, outcome: Outcome) -> Transition:
         features={name: frozenset(seen.gateway.features) for name, seen in world.inventory.nodes.items()},
         timeouts=world.desired.pool.apply.step_timeout_seconds,
         drain_seconds=_drain_seconds(world),
-        untouchable=frozenset(name for name in variants if not _touchable(world, variants[name])),
+        untouchable=frozenset(name for name in variants if not touchable(world, variants[name])),
     )
-
-
-def _touchable(world: World, variant: Variant) -> bool:
-    roles = {world.nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
-    return not roles & {NodeRole.FROZEN, NodeRole.GONE}
 
 
 def _removed(world: World) -> tuple[str, ...]:
@@ -48,7 +46,7 @@ def _removed(world: World) -> tuple[str, ...]:
     return tuple(alias for alias in world.current if alias not in world.desired.aliases)
 
 
-def _starts(world: World, outcome: Outcome, after: dict[str, Route]) -> tuple[str, ...]:
+def _starts(world: World, outcome: Outcome, after: dict[str, Route], leaving: frozenset[str]) -> tuple[str, ...]:
     """Managed lanes to load, the most needed first: always, auto that takes over, preferred where it fits."""
     firsts: dict[str, int] = {}
     for alias, row in outcome.served.items():
@@ -79,27 +77,23 @@ def _starts(world: World, outcome: Outcome, after: dict[str, Route]) -> tuple[st
         and not world.variants[name].state.holds_memory
     ]
     for _, name in sorted(preferred):
-        if _fits_beside(world, name, starts):
+        if _fits_beside(world, name, starts, leaving):
             starts.append(name)
     return tuple(starts)
 
 
 def _takes_over(world: World, lane: str, after: dict[str, Route]) -> bool:
     """Whether a lane becomes the first answer of an alias that a running lane answers now."""
-    for alias, (_, lanes) in after.items():
-        if lanes and lanes[0] == lane:
-            now = world.current.get(alias, ((), ()))[1]
-            answering = next((n for n in now if n is None or world.variants[n].loaded), None)
-            gone = answering is not None and world.roles[answering] is LaneRole.OUT
-            if answering not in (None, lane) and not gone and now[:1] != (lane,):
-                return True
-    return False
+    return any(lanes[:1] == (lane,) and takes_over(world, lane, alias) for alias, (_, lanes) in after.items())
 
 
-def _fits_beside(world: World, lane: str, starts: list[str]) -> bool:
-    """A preferred lane that is not loaded starts only where it fits beside all that is loaded and will be."""
+def _fits_beside(world: World, lane: str, starts: list[str], leaving: frozenset[str]) -> bool:
+    """A preferred lane that is not loaded starts only where it fits beside all that is loaded and will be.
+
+    What this plan itself stops makes room; what a person has to stop does not yet.
+    """
     variant = world.variants[lane]
-    loaded = [v for v in world.variants.values() if v.state.holds_memory or v.id in starts]
+    loaded = [v for v in world.variants.values() if (v.state.holds_memory and v.id not in leaving) or v.id in starts]
     for key, mib in variant.peak.items():
         limit = world.limits.get(key)
         used = sum(v.memory.get(key, 0) for v in loaded)
@@ -108,43 +102,17 @@ def _fits_beside(world: World, lane: str, starts: list[str]) -> bool:
     return True
 
 
-def _stops(world: World, outcome: Outcome) -> dict[str, StopReason]:
+def _stops(world: World, outcome: Outcome, starts: tuple[str, ...]) -> dict[str, StopReason]:
     """Running lanes to stop for their own sake, by id."""
-    routed = {lane for row in outcome.served.values() for _, lane in row.entries if lane is not None}
+    routed = outcome.routed
+    up = {*starts, *(name for name in routed if world.variants[name].loaded)}
     stops: dict[str, StopReason] = {}
     for name, variant in world.variants.items():
-        if not variant.state.holds_memory or not _touchable(world, variant):
-            continue
-        reason = _why_stop(world, outcome, variant, routed)
+        vacates = name in outcome.leaving and variant.state.holds_memory and touchable(world, variant)
+        reason = StopReason.VACATE if vacates else why_retire(world, variant, routed, up)
         if reason is not None:
             stops[name] = reason
     return stops
-
-
-def _why_stop(world: World, outcome: Outcome, variant: Variant, routed: set[str]) -> StopReason | None:
-    if variant.id in outcome.leaving:
-        return StopReason.VACATE
-    if variant.declared.state == "stopped":
-        return StopReason.ASKED
-    if variant.id in routed or variant.id in outcome.staying:
-        return None
-    if variant.declared.when_unrouted == "stop":
-        return StopReason.ASKED
-    return StopReason.MOVED if _moved(world, variant, routed) else None
-
-
-def _moved(world: World, variant: Variant, routed: set[str]) -> bool:
-    """A further running lane of a model is stopped if the agent started it, or a pin puts the model elsewhere."""
-    if not variant.managed or world.roles[variant.id] is not LaneRole.FREE:
-        return False
-    elsewhere = [
-        lane for lane in routed if lane != variant.id and set(world.variants[lane].models) & set(variant.models)
-    ]
-    served = {model for lane in elsewhere for model in world.variants[lane].models}
-    if not elsewhere or not set(variant.models) <= served:
-        return False
-    pinned = any(variant.id not in world.pinned.get(model, (variant.id,)) for model in variant.models)
-    return variant.started_by_agent or pinned
 
 
 def _changes(

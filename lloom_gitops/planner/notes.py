@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lloom_gitops.catalog.fit import needed_archs
 from lloom_gitops.model.plan import Gap, Note
 from lloom_gitops.model.words import Feature, Liveness, Residency
 
@@ -31,6 +32,7 @@ def notes(world: World, found: Found) -> tuple[Note, ...]:
         *_residency(world, found),
         *_old_builds(world, found),
         *_further(world, found),
+        *_inferred(world, found),
     )
 
 
@@ -115,4 +117,18 @@ def _further(world: World, found: Found) -> list[Note]:
         if kept and world.roles[name] in (LaneRole.FREE, LaneRole.FIXED):
             residency = found.outcome.residency.get(name, Residency.AUTO)
             rows.append(Note(code="notRouted", lane=name, says=f"keeps running ({residency.value}); no route uses it"))
+    return rows
+
+
+def _inferred(world: World, found: Found) -> list[Note]:
+    """Requirements of recipes to be installed that come from launch settings, not from the recipe's own fields."""
+    rows = []
+    for name in found.change.starts:
+        variant = world.variants[name]
+        recipe = world.desired.recipes.get(variant.recipe or "")
+        if recipe is not None and not variant.installed:
+            archs, setting = needed_archs(recipe)
+            if setting is not None:
+                says = f"needs {', '.join(archs)}, inferred from {setting}"
+                rows.append(Note(code="inferredArch", recipe=variant.recipe, says=says))
     return rows

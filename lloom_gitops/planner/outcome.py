@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import Feature, Residency
 
-from .memory_sums import MemoryRules, Shortage, sums
+from .leaving import takes_over, why_retire
+from .memory_sums import MemoryRules, Shortage, Sums, sums
 from .world import Entry, LaneRole, NodeRole, World, unsuitable
 
 
@@ -57,6 +60,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     staying: tuple[str, ...]
     wished: dict[str, Residency]
 
+    @property
+    def routed(self) -> frozenset[str]:
+        """Lanes in any planned route."""
+        return frozenset(lane for row in self.served.values() for _, lane in row.entries if lane is not None)
+
     def route(self, alias: str) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
         """Route and lanes of an alias."""
         entries = self.served[alias].entries
@@ -87,6 +95,8 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
         else:
             shortages[name] = shortage
     served, held, staying = _serve(world, choice, usable)
+    if not ignore_memory and _idle_over_bound(world, rules, planned, residency, served):
+        return None
     for name in staying:
         residency[name] = world.variants[name].residency
     leaving = tuple(name for name, role in world.roles.items() if role is LaneRole.LEAVING and name not in staying)
@@ -99,6 +109,20 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
         leaving=leaving,
         staying=staying,
         wished=_wishes(world, served, residency),
+    )
+
+
+def _idle_over_bound(
+    world: World, rules: MemoryRules, planned: Sums, residency: dict[str, Residency], served: dict[str, Served]
+) -> bool:
+    """Whether a lane that no route uses is to be kept loaded over a bound that only a routed lane may exceed."""
+    routed = {lane for row in served.values() for _, lane in row.entries}
+    return any(
+        wanted is not Residency.AUTO
+        and name not in routed
+        and world.roles[name] is LaneRole.FREE
+        and rules.unloadable(world.variants[name], wanted, planned, unrouted=True) is not None
+        for name, wanted in residency.items()
     )
 
 
@@ -171,11 +195,25 @@ def _wishes(world: World, served: dict[str, Served], residency: dict[str, Reside
                 continue
             wish = world.alias(alias).residency if position == 0 else Residency.AUTO
             wished[lane] = max(wished.get(lane, Residency.AUTO), wish, key=lambda r: r.rank)
+    up = _up(world, served, wished)
     result = {}
     for name in residency:
         if world.roles[name] is LaneRole.FREE:
-            result[name] = world.hard.get(name) or wished.get(name) or world.variants[name].residency
+            result[name] = world.hard.get(name) or wished.get(name) or _unrouted_wish(world, name, wished, up)
     return result
+
+
+def _up(world: World, served: dict[str, Served], wished: dict[str, Residency]) -> set[str]:
+    """Routed lanes that are loaded now, or that the outcome loads: always lanes, and those that take over."""
+    taking = {row.first for alias, row in served.items() if row.first and takes_over(world, row.first, alias)}
+    loaded = {name for name in wished if world.variants[name].loaded or wished[name] is Residency.ALWAYS}
+    return loaded | taking
+
+
+def _unrouted_wish(world: World, lane: str, routed: Collection[str], up: set[str]) -> Residency:
+    """A lane in no route keeps what it has, unless it is stopped for good: then it must not be loaded again."""
+    variant = world.variants[lane]
+    return variant.residency if why_retire(world, variant, routed, up) is None else Residency.AUTO
 
 
 def ideal_residency(world: World, lanes: dict[str, tuple[str, ...]]) -> dict[str, Residency]:

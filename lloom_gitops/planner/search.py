@@ -197,15 +197,36 @@ class Search:
             return False
         if self.best is not None and static_levels(self.world, outcome) > self.best.levels[:5]:
             return True
-        change = transition(self.world, outcome)
-        room = make_room(change)
-        if room is None:
+        moved = self._moves(outcome)
+        if moved is None:
             return False
+        change, room = moved
         found = levels(self.world, outcome, change, room)
         key = (found, tie_break(outcome))
         if self.best is None or key < (self.best.levels, tie_break(self.best.outcome)):
             self.best = Found(outcome=outcome, change=change, room=room, levels=found, exact=True, bound=found)
         return True
+
+    def _moves(self, outcome: Outcome) -> tuple[Transition, Room] | None:
+        """The moves to an outcome; a preferred lane also starts where what stops for room leaves it some."""
+        change = transition(self.world, outcome)
+        room = make_room(change)
+        if room is None:
+            return self._without_takeovers(change)
+        if not room.stopped:
+            return change, room
+        more = transition(self.world, outcome, freed=frozenset(room.stopped))
+        more_room = make_room(more) if more.starts != change.starts else None
+        return (change, room) if more_room is None else (more, more_room)
+
+    def _without_takeovers(self, change: Transition) -> tuple[Transition, Room] | None:
+        """The same moves without loading auto lanes ahead: they are loaded on request, when there is room."""
+        kept = tuple(name for name in change.starts if change.residency[name] is not Residency.AUTO)
+        if kept == change.starts:
+            return None
+        fewer = msgspec.structs.replace(change, starts=kept)
+        room = make_room(fewer)
+        return None if room is None else (fewer, room)
 
 
 def priority_of(world: World, lane: str) -> int:

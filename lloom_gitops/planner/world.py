@@ -7,11 +7,12 @@ from enum import StrEnum
 import msgspec
 
 from lloom_gitops.catalog.facts import lanes_of_route
+from lloom_gitops.catalog.fit import unfit, unlinked
 from lloom_gitops.catalog.installs import install_variants
 from lloom_gitops.catalog.memory import DomainLimit, keys_of_nodes, limits
 from lloom_gitops.catalog.variants import Variant, variants
 from lloom_gitops.model.desired import Alias, Desired, Needs
-from lloom_gitops.model.inventory import Inventory
+from lloom_gitops.model.inventory import Inventory, ObservedNode
 from lloom_gitops.model.plan import Cause
 from lloom_gitops.model.words import Feature, Liveness, NodeState, Residency, Seen
 
@@ -87,7 +88,7 @@ def build(desired: Desired, inventory: Inventory) -> World:
         free = tuple(name for name, role in nodes.items() if role is NodeRole.FREE)
         by_id.update(install_variants(desired, inventory, keys, free))
     by_id = dict(sorted(by_id.items()))
-    roles, out = _lane_roles(by_id, nodes)
+    roles, out = _lane_roles(desired, inventory, by_id, nodes)
     by_model: dict[str, list[str]] = {}
     for variant in by_id.values():
         for model in variant.models:
@@ -126,12 +127,16 @@ def _node_role(desired: Desired, inventory: Inventory, name: str) -> NodeRole:
     return {NodeState.DRAIN: NodeRole.DRAINING, NodeState.CORDON: NodeRole.LEAVING}.get(state, NodeRole.FREE)
 
 
-def _lane_roles(by_id: dict[str, Variant], nodes: dict[str, NodeRole]) -> tuple[dict[str, LaneRole], dict[str, Cause]]:
+def _lane_roles(
+    desired: Desired, inventory: Inventory, by_id: dict[str, Variant], nodes: dict[str, NodeRole]
+) -> tuple[dict[str, LaneRole], dict[str, Cause]]:
     roles: dict[str, LaneRole] = {}
     out: dict[str, Cause] = {}
     for name, variant in by_id.items():
         at = {node: nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
         cause = _cause_out(variant, at)
+        if cause is None and variant.managed and not variant.loaded:
+            cause = _misfit(desired, inventory, variant)
         if cause is not None:
             roles[name], out[name] = LaneRole.OUT, cause
         elif NodeRole.FROZEN in at.values():
@@ -159,6 +164,20 @@ def _cause_out(variant: Variant, at: dict[str, NodeRole]) -> Cause | None:
     excluded = next((node for node in variant.nodes if node in variant.excluded_nodes), None)
     if excluded is not None:
         return Cause(reason="excludedAfterFailure", lane=variant.id, node=excluded)
+    return None
+
+
+def _misfit(desired: Desired, inventory: Inventory, variant: Variant) -> Cause | None:
+    """What an idle lane's nodes lack for it: links between its ranks, or what its recipe requires."""
+    pair = unlinked(desired, inventory, variant.nodes)
+    if pair is not None:
+        return Cause(reason="noLink", lane=variant.id, node=pair[0], needs=pair[1])
+    recipe = desired.recipes.get(variant.recipe or "")
+    if recipe is None or not variant.installed:
+        return None
+    for name in variant.nodes:
+        for cause in unfit(recipe, name, inventory.nodes.get(name, ObservedNode()), installed=True):
+            return msgspec.structs.replace(cause, lane=variant.id)
     return None
 
 

@@ -11,7 +11,7 @@ import msgspec
 from lloom_gitops.model.plan import Gap, Step
 from lloom_gitops.model.words import LaneState, StepKind
 
-from .room import held_now
+from .room import held_now, holding
 from .transition import Transition
 
 
@@ -30,6 +30,7 @@ class Fold:
         self.change = change
         self.allowed = {gap.alias for gap in gaps}
         self.loaded = {name for name, variant in change.variants.items() if variant.loaded}
+        self.started: set[str] = set()
         self.held = held_now(change)
         self.lanes = {alias: lanes for alias, (_, lanes) in change.before.items()}
         self.routes = {alias: route for alias, (route, _) in change.before.items()}
@@ -54,8 +55,10 @@ class Fold:
         if does is StepKind.START and step.lane is not None:
             self._start(step, step.lane)
         elif does is StepKind.STOP and step.lane in self.loaded:
+            started = step.lane in self.started
+            variant = self.change.variants[step.lane]
+            self._hold(variant.memory if started else holding(variant), -1)
             self.loaded.discard(step.lane)
-            self._hold(step.lane, -1)
         elif does is StepKind.ROUTE and step.alias is not None:
             self.routes[step.alias], self.lanes[step.alias] = step.route or (), step.lanes or ()
 
@@ -70,10 +73,11 @@ class Fold:
                 says = f"{key}: {held} MiB held and {peak} MiB to load exceed {limit} MiB"
                 self.broken.append(Broken(step=step.id, rule="memory", says=says))
         self.loaded.add(lane)
-        self._hold(lane, 1)
+        self.started.add(lane)
+        self._hold(variant.memory, 1)
 
-    def _hold(self, lane: str, sign: int) -> None:
-        for key, mib in self.change.variants[lane].memory.items():
+    def _hold(self, sizes: dict[str, int], sign: int) -> None:
+        for key, mib in sizes.items():
             self.held[key] = self.held.get(key, 0) + sign * mib
 
     def _served(self, alias: str) -> bool:

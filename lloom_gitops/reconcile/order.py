@@ -163,7 +163,9 @@ class Ordering:
         )
 
     def _up(self, lane: str) -> bool:
-        return lane in self._started or self.change.variants[lane].state is LaneState.RUNNING
+        return lane in self._started or (
+            self.change.variants[lane].state is LaneState.RUNNING and f"stop:{lane}" not in self._ids
+        )
 
     def _routes_leaving(self, lane: str) -> tuple[str, ...]:
         """Route steps of aliases that name the lane now."""

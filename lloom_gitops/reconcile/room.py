@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import LaneState, Residency, StopReason
 
 from .transition import Transition
@@ -34,11 +35,16 @@ def held_now(change: Transition) -> dict[str, int]:
     """Memory held by domain now, MiB: loaded, loading at the peak, draining and stopping."""
     held: dict[str, int] = {}
     for variant in change.variants.values():
-        if variant.state.holds_memory:
-            sizes = variant.peak if variant.state is LaneState.LOADING else variant.memory
-            for key, mib in sizes.items():
-                held[key] = held.get(key, 0) + mib
+        for key, mib in holding(variant).items():
+            held[key] = held.get(key, 0) + mib
     return held
+
+
+def holding(variant: Variant) -> dict[str, int]:
+    """What a lane holds now by domain, MiB: its peak while it loads, nothing where it is stopped."""
+    if not variant.state.holds_memory:
+        return {}
+    return variant.peak if variant.state is LaneState.LOADING else variant.memory
 
 
 def make_room(change: Transition) -> Room | None:
@@ -60,7 +66,7 @@ def make_room(change: Transition) -> Room | None:
                 break
             stops.append(_stop(change, candidate, start, up))
             gone.add(candidate)
-            for key, mib in change.variants[candidate].memory.items():
+            for key, mib in holding(change.variants[candidate]).items():
                 held[key] = held.get(key, 0) - mib
             short = _short(change, held, change.variants[start].peak)
         if any(mib > 0 for mib in short.values()):
@@ -71,12 +77,19 @@ def make_room(change: Transition) -> Room | None:
         for key, mib in change.variants[start].memory.items():
             held[key] = held.get(key, 0) + mib
         restarts += [s.lane for s in stops if s.lane not in change.stops and _restarts(change, s.lane)]
-    for lane in restarts:
+    return Room(before=before, restarts=_that_fit(change, held, restarts))
+
+
+def _that_fit(change: Transition, held: dict[str, int], lanes: list[str]) -> tuple[str, ...]:
+    """Preferred lanes that fit again after all starts; the gateway restores the others when there is room."""
+    fitting = []
+    for lane in lanes:
         if any(mib > 0 for mib in _short(change, held, change.variants[lane].peak).values()):
             continue
+        fitting.append(lane)
         for key, mib in change.variants[lane].memory.items():
             held[key] = held.get(key, 0) + mib
-    return Room(before=before, restarts=tuple(restarts))
+    return tuple(fitting)
 
 
 def _short(change: Transition, held: dict[str, int], peak: dict[str, int]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lloom_gitops.model.desired import Alias, Desired, Lane, Needs, Node, Pin, Profile, Slo
 from lloom_gitops.model.inventory import (
@@ -91,6 +92,29 @@ def aliases(draw: st.DrawFn, models: tuple[str, ...]) -> Alias:
     )
 
 
+def _possible(seen: dict[str, ObservedNode], observed: dict[str, ObservedLane]) -> dict[str, ObservedLane]:
+    """The lanes with so many stopped that what is loaded could really be loaded, and residencies that fit a budget."""
+    room = {name: (node.memory_domains[0].capacity_gb or Decimal(64)) * Decimal("0.75") for name, node in seen.items()}
+    kept = dict(room)
+    result = {}
+    for name, lane in observed.items():
+        fits = all(lane.load_peak_gb.get(node, gb) <= room[node] for node, gb in lane.memory_gb.items())
+        if lane.state.loaded and fits:
+            room = {
+                node: left - lane.load_peak_gb.get(node, lane.memory_gb.get(node, Decimal(0)))
+                for node, left in room.items()
+            }
+        elif lane.state.loaded:
+            lane = replace(lane, state=LaneState.STOPPED)
+        holds = lane.residency is not Residency.AUTO
+        if holds and all(gb + 8 <= kept[node] for node, gb in lane.memory_gb.items()):
+            kept = {node: left - lane.memory_gb.get(node, Decimal(0)) for node, left in kept.items()}
+        elif holds:
+            lane = replace(lane, residency=Residency.AUTO)
+        result[name] = lane
+    return result
+
+
 @st.composite
 def pools(draw: st.DrawFn) -> tuple[Desired, Inventory]:
     """A desired state and an inventory in which at least one node was read."""
@@ -103,6 +127,7 @@ def pools(draw: st.DrawFn) -> tuple[Desired, Inventory]:
     for model in models:
         for index in range(draw(st.integers(0, 2))):
             observed[f"{model}-l{index}"] = draw(lanes(model, names))
+    observed = _possible(seen, observed)
     wanted = {f"a{index}": draw(aliases(models)) for index in range(draw(st.integers(1, 4)))}
     routes = {}
     for alias in wanted:

@@ -1,0 +1,61 @@
+"""Which running lanes are stopped for good: asked for by people, or moved elsewhere (lifecycle.md, Stops)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lloom_gitops.catalog.variants import Variant
+from lloom_gitops.model.words import StopReason
+
+from .world import LaneRole, NodeRole, World
+
+
+def touchable(world: World, variant: Variant) -> bool:
+    """Whether anything may be changed about a lane: none of its nodes is on hold, unreadable or gone."""
+    roles = {world.nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
+    return not roles & {NodeRole.FROZEN, NodeRole.GONE}
+
+
+def why_retire(world: World, variant: Variant, routed: Collection[str], up: Collection[str]) -> StopReason | None:
+    """Why a running lane that no route uses is stopped for good; None: it keeps running.
+
+    `routed` are the lanes of all planned routes, `up` those that are loaded now or will be.
+    """
+    if not variant.state.holds_memory or not touchable(world, variant):
+        return None
+    if variant.declared.state == "stopped":
+        return StopReason.ASKED
+    if variant.id in routed or variant.id in world.hard or any(variant.id in row for row in world.pinned.values()):
+        return None
+    if variant.declared.when_unrouted == "stop":
+        return StopReason.ASKED
+    return StopReason.MOVED if _moved(world, variant, routed, up) else None
+
+
+def _moved(world: World, variant: Variant, routed: Collection[str], up: Collection[str]) -> bool:
+    """A further running lane of a model is stopped if the agent started it, or a pin puts the model elsewhere."""
+    if not variant.managed or world.roles[variant.id] is not LaneRole.FREE:
+        return False
+    elsewhere = [
+        lane for lane in routed if lane != variant.id and set(world.variants[lane].models) & set(variant.models)
+    ]
+    served = {model for lane in elsewhere for model in world.variants[lane].models}
+    if not elsewhere or not set(variant.models) <= served or not set(elsewhere) <= set(up):
+        return False
+    pinned = any(variant.id not in world.pinned.get(model, (variant.id,)) for model in variant.models)
+    return variant.started_by_agent or pinned
+
+
+def answering_now(world: World, alias: str) -> str | None:
+    """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
+    _, lanes = world.current.get(alias, ((), ()))
+    return next((name for name in lanes if name is None or world.variants[name].loaded), None)
+
+
+def takes_over(world: World, lane: str, alias: str) -> bool:
+    """Whether a lane that becomes an alias's first answer takes over from a running lane that counts."""
+    answering = answering_now(world, alias)
+    now = world.current.get(alias, ((), ()))[1]
+    if answering in (None, lane) or now[:1] == (lane,):
+        return False
+    return world.roles[str(answering)] is not LaneRole.OUT
