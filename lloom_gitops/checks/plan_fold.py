@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,8 +29,9 @@ def fold_findings(scene: Scene, graph: Graph) -> Iterator[Finding]:
     places = {step.id: index for index, step in enumerate(scene.plan.steps)}
     told: set[tuple[str, str]] = set()
     stranded: set[str] = set()
+    users = _users(scene)
     for order in graph.orders():
-        state = State(scene)
+        state = State(scene, users)
         for step in order:
             for finding in state.take(step, places[step.id]):
                 if (finding.code, finding.pointer) not in told:
@@ -43,6 +45,18 @@ def fold_findings(scene: Scene, graph: Graph) -> Iterator[Finding]:
             yield fault("planGapUnseen", at("gaps", index), f"{gap.alias} is served all the time")
 
 
+def _users(scene: Scene) -> dict[str, set[str]]:
+    """Aliases that lead to each lane at any time."""
+    routes = [(alias, lanes) for alias, (_, lanes) in (*scene.routes_before.items(), *scene.routes_after.items())]
+    routes += [(step.alias, step.lanes) for step in scene.plan.steps if step.alias and step.lanes]
+    users: dict[str, set[str]] = {}
+    for alias, lanes in routes:
+        for lane in lanes:
+            if lane is not None:
+                users.setdefault(lane, set()).add(alias)
+    return users
+
+
 def _touched(scene: Scene, alias: str) -> bool:
     """Whether a lane that the alias uses now is stopped, for however short a time."""
     return any(lane in scene.stops for lane in scene.routes_before.get(alias, ((), ()))[1] if lane)
@@ -51,23 +65,30 @@ def _touched(scene: Scene, alias: str) -> bool:
 class State:
     """The pool at one point of an order: what holds memory, what routes there are, what reads would find."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, users: dict[str, set[str]]) -> None:
         self.scene = scene
+        self.users = users
         self.tree: dict[str, Any] = _base(scene)
         self.held: dict[str, dict[str, int]] = {}
         for name, lane in scene.lanes.items():
             if lane.state.holds_memory:
                 self.held[name] = lane.peak if lane.state is LaneState.LOADING else lane.memory
-        self.before = {key: self.used(key) for key in scene.limits} if scene.plan.steps else {}
+        self.usage: Counter[str] = Counter()
+        for memory in self.held.values():
+            self.usage.update(memory)
+        self.before = dict(self.usage)
         self.routes = dict(scene.routes_before)
         self.residency = {name: lane.residency for name, lane in scene.lanes.items()}
         self.away = {n for n, lane in scene.lanes.items() if lane.state.holds_memory and not lane.state.loaded}
         self.stranded: set[str] = set()
         self.served = {name for name in self.routes if self.answers(name)}
 
-    def used(self, key: str) -> int:
-        """MiB of a domain that are loaded, loading at their peak, draining or stopping."""
-        return sum(memory.get(key, 0) for memory in self.held.values())
+    def hold(self, lane: str, memory: dict[str, int]) -> None:
+        """A lane holds this much from now on (nothing: it is gone)."""
+        self.usage.subtract(self.held.pop(lane, {}))
+        if memory:
+            self.held[lane] = memory
+            self.usage.update(memory)
 
     def answers(self, alias: str) -> bool:
         """Whether some entry of an alias's route is live: an external model, or a lane that is up or may be loaded."""
@@ -114,7 +135,8 @@ class State:
 
     def _bare(self, step: Step, index: int) -> Iterator[Finding]:
         """Aliases that were served and now have no live target."""
-        for alias in sorted(self.served):
+        concerned = {step.alias} if step.alias is not None else self.users.get(step.lane or "", set())
+        for alias in sorted(self.served & concerned):
             if alias in self.stranded or self.answers(alias):
                 continue
             self.stranded.add(alias)
@@ -127,8 +149,8 @@ class State:
             limit = self.scene.limits.get(key)
             if limit is None or limit.limit_mib is None:
                 continue
-            mib = self.used(key) - self.held.get(lane.id, {}).get(key, 0) + peak
-            bound = max(limit.limit_mib, self.before[key])
+            mib = self.usage[key] - self.held.get(lane.id, {}).get(key, 0) + peak
+            bound = max(limit.limit_mib, self.before.get(key, 0))
             if mib > bound:
                 yield fault(
                     "planMemoryOnTheWay",
@@ -147,7 +169,7 @@ class State:
         elif step.kind is StepKind.INSTALL:
             self._put(lane.id, "state", LaneState.STOPPED.value)
         elif step.kind is StepKind.START:
-            self.held[lane.id] = lane.memory
+            self.hold(lane.id, lane.memory)
             self.away.discard(lane.id)
             self._put(lane.id, "state", LaneState.RUNNING.value)
             if self.scene.has(lane.owner, Feature.RESIDENCY) or lane.owner == self.scene.desired.pool.head:
@@ -159,7 +181,7 @@ class State:
                 self.away.add(lane.id)
             self._put(lane.id, "state", LaneState.DRAINING.value)
         elif is_stop(step):
-            self.held.pop(lane.id, None)
+            self.hold(lane.id, {})
             if not self._comes_back_cold(lane):
                 self.away.add(lane.id)
             self._put(lane.id, "state", LaneState.STOPPED.value)
@@ -198,9 +220,10 @@ class State:
         if match is None:
             return lookup(read.at, self.tree)
         node = match["node"].replace("~1", "/").replace("~0", "~")
-        for key, limit in self.scene.limits.items():
-            if (limit.node, limit.index) == (node, int(match["index"])):
-                return None if limit.limit_mib is None else exact_gib(limit.limit_mib - self.used(key))
+        for key in self.scene.domain_keys.get(node, ()):
+            limit = self.scene.limits[key]
+            if limit.index == int(match["index"]):
+                return None if limit.limit_mib is None else exact_gib(limit.limit_mib - self.usage[key])
         return None
 
     def _holds(self, read: Read, step: Step) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 
 from lloom_gitops.model.plan import Step
 
@@ -27,6 +28,16 @@ class Graph:
             result[step.id] = frozenset(earlier)
         return result
 
+    @cached_property
+    def of_lane(self) -> dict[str, tuple[Step, ...]]:
+        """Steps about each lane, in listed order."""
+        return _grouped((step.lane, step) for step in self.steps)
+
+    @cached_property
+    def of_alias(self) -> dict[str, tuple[Step, ...]]:
+        """Steps about each alias, in listed order."""
+        return _grouped((step.alias, step) for step in self.steps)
+
     def precedes(self, first: Step, then: Step) -> bool:
         """Whether one step is done before another in every order."""
         return first.id in self.before[then.id]
@@ -46,16 +57,31 @@ class Graph:
 
     def _greedy(self, rank: Callable[[int, Step], tuple[int, int]]) -> tuple[Step, ...]:
         """The allowed order that always takes the step of the lowest rank among those that may run."""
-        waiting = dict(enumerate(self.steps))
-        done: set[str] = set()
+        waiting = {step.id: len(set(step.after)) for step in self.steps}
+        then: dict[str, list[int]] = {}
+        for index, step in enumerate(self.steps):
+            for other in set(step.after):
+                then.setdefault(other, []).append(index)
+        free = [(rank(index, step), index) for index, step in enumerate(self.steps) if not waiting[step.id]]
+        heapify(free)
         order: list[Step] = []
-        while waiting:
-            free = [index for index, step in waiting.items() if done.issuperset(step.after)]
-            chosen = min(free, key=lambda index: rank(index, waiting[index]))
-            step = waiting.pop(chosen)
-            done.add(step.id)
+        while free:
+            step = self.steps[heappop(free)[1]]
             order.append(step)
+            for index in then.get(step.id, ()):
+                following = self.steps[index]
+                waiting[following.id] -= 1
+                if not waiting[following.id]:
+                    heappush(free, (rank(index, following), index))
         return tuple(order)
+
+
+def _grouped(steps: Iterable[tuple[str | None, Step]]) -> dict[str, tuple[Step, ...]]:
+    groups: dict[str, list[Step]] = {}
+    for name, step in steps:
+        if name is not None:
+            groups.setdefault(name, []).append(step)
+    return {name: tuple(group) for name, group in groups.items()}
 
 
 def _kind(step: Step) -> str:

@@ -27,9 +27,9 @@ def room_findings(scene: Scene, graph: Graph, sums: Sums) -> Iterator[Finding]:
             limit = scene.limits.get(key)
             if limit is None or limit.limit_mib is None:
                 continue
-            here = _Domain(scene, graph, sums, key)
+            here = DomainLoads(scene, graph, sums, key)
             bound = max(limit.limit_mib, here.usage((), ()))
-            worst, beside = max(here.worst(loading) for loading in here.loading_with(step, starts))
+            worst, beside = max(here.worst(loading) for loading in here.loading_with(step))
             if worst > bound:
                 others = f" while {beside}" if beside else ""
                 yield fault(
@@ -41,23 +41,22 @@ def room_findings(scene: Scene, graph: Graph, sums: Sums) -> Iterator[Finding]:
                 )
 
 
-class _Domain:
+class DomainLoads:
     """The loads and stops that touch one domain."""
 
     def __init__(self, scene: Scene, graph: Graph, sums: Sums, key: str) -> None:
         self.scene, self.graph, self.key = scene, graph, key
         self.lanes = sums.lanes_on.get(key, ())
-        names = {lane.id for lane in self.lanes}
-        touching = [step for step in scene.plan.steps if step.lane in names]
+        touching = [step for lane in self.lanes for step in graph.of_lane.get(lane.id, ())]
         self.steps = [step for step in touching if step.kind is StepKind.START or is_stop(step)]
 
-    def loading_with(self, step: Step, starts: list[Step]) -> Iterator[tuple[Step, ...]]:
+    def loading_with(self, step: Step) -> Iterator[tuple[Step, ...]]:
         """The step alone, and with each other load of this domain that may run at the same time."""
         yield (step,)
         if self.scene.desired.pool.apply.concurrency < 2:
             return
-        for other in starts:
-            apart = other.lane != step.lane and self.key in self.scene.lanes[other.lane or ""].peak
+        for other in self.steps:
+            apart = other.kind is StepKind.START and other.lane != step.lane
             if apart and not self.graph.precedes(other, step) and not self.graph.precedes(step, other):
                 yield (step, other)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from lloom_gitops.model.desired import Alias
 from lloom_gitops.model.errors import Finding
@@ -149,18 +150,34 @@ def _said_held(scene: Scene, planned: PlannedRoute) -> bool:
 
 
 def _expects(scene: Scene, name: str, planned: PlannedRoute) -> Iterator[Finding]:
-    figures = scene.inventory.performance.get(planned.route[0]) if planned.route else None
-    if figures is None:
+    """Measured figures of what answers first, else those of a benchmark of its recipe on such hardware (CAT-4)."""
+    if not planned.route:
         return
-    said = planned.expects
-    if (said.ttft_ms, said.tokens_per_second) != (figures.ttft_ms, figures.tokens_per_second):
+    said = (planned.expects.ttft_ms, planned.expects.tokens_per_second)
+    measured = scene.inventory.performance.get(planned.route[0])
+    if measured is not None:
+        known = [(measured.ttft_ms, measured.tokens_per_second)]
+    else:
+        known = list(_benchmarks(scene, name, planned.route[0])) or [(None, None)]
+    if said not in known:
         yield fault(
             "planExpects",
             at("routes", name, "expects"),
             f"{name} is promised other figures than {planned.route[0]} has",
-            wanted=f"{figures.ttft_ms} ms, {figures.tokens_per_second}/s",
-            found=f"{said.ttft_ms} ms, {said.tokens_per_second}/s",
+            wanted=f"{known[0][0]} ms, {known[0][1]}/s",
+            found=f"{said[0]} ms, {said[1]}/s",
         )
+
+
+def _benchmarks(scene: Scene, alias: str, model: str) -> Iterator[tuple[int | None, Decimal | None]]:
+    lane = scene.first_lane(alias)
+    recipe = scene.desired.recipes.get(lane.recipe or "") if lane else None
+    if lane is None or recipe is None:
+        return
+    hardware = {label for node in lane.nodes for label in scene.desired.node_labels.get(node, {}).values()}
+    for row in recipe.spec.benchmarks:
+        if row.hardware in hardware and row.model in (None, model):
+            yield row.ttft_ms, row.tokens_per_second
 
 
 def _removed(scene: Scene) -> Iterator[Finding]:

@@ -325,14 +325,9 @@ class Scene:
 
     @cached_property
     def in_use(self) -> frozenset[str]:
-        """Lanes that hold memory, are wished to, or stand in a route as things are now."""
+        """Lanes that hold memory or stand in a route as things are now: adopted as they are, also over a bound."""
         routed = {lane for _, behind in self.routes_before.values() for lane in behind if lane is not None}
-        wished = {
-            name
-            for name, lane in self.lanes.items()
-            if lane.state.holds_memory or (lane.residency is not Residency.AUTO and not lane.installs)
-        }
-        return frozenset(routed | wished)
+        return frozenset(routed | {name for name, lane in self.lanes.items() if lane.state.holds_memory})
 
     def held_on_cordoned(self, alias: str) -> bool:
         """Only lanes that should leave serve it (heldOnCordoned): it counts as served by nothing."""

@@ -67,7 +67,7 @@ def _asked(scene: Scene, index: int, step: Step) -> Iterator[Finding]:
 def _route(scene: Scene, graph: Graph, index: int, step: Step) -> Iterator[Finding]:
     """The last route of an alias is the planned one, and no route leads first to a lane that is not up yet."""
     pointer = at("steps", index)
-    mine = [other for other in scene.plan.steps if is_route(other) and other.alias == step.alias]
+    mine = [other for other in graph.of_alias.get(step.alias or "", ()) if is_route(other)]
     planned = scene.plan.routes.get(step.alias or "")
     if step is mine[-1]:
         wanted = (planned.route, planned.lanes) if planned else ((), ())
@@ -85,7 +85,7 @@ def _route(scene: Scene, graph: Graph, index: int, step: Step) -> Iterator[Findi
     first = scene.lanes.get(lanes[0] or "") if lanes else None
     if first is None or first.loaded:
         return
-    starts = [other for other in scene.plan.steps if other.kind is StepKind.START and other.lane == first.id]
+    starts = [other for other in graph.of_lane.get(first.id, ()) if other.kind is StepKind.START]
     if starts and not any(graph.precedes(other, step) for other in starts):
         yield fault("planOrderStartRoute", pointer, f"{step.id} does not wait for {starts[0].id}")
 
@@ -95,9 +95,7 @@ def _start(scene: Scene, graph: Graph, index: int, step: Step) -> Iterator[Findi
     planned = scene.plan.lanes.get(step.lane or "")
     if step.residency is not None and planned is not None and step.residency is not planned.residency:
         yield fault("planStepResidency", pointer, f"{step.id} gives another residency than planned")
-    for other in scene.plan.steps:
-        if other.lane != step.lane:
-            continue
+    for other in graph.of_lane.get(step.lane or "", ()):
         if other.kind is StepKind.INSTALL and not graph.precedes(other, step):
             yield fault("planOrderBeforeStart", pointer, f"{step.id} does not wait for {other.id}")
         # What a person is asked for blocks nothing else (REC-8), so here the place in the list is all there is.
@@ -132,7 +130,7 @@ def _stop(scene: Scene, graph: Graph, index: int, step: Step) -> Iterator[Findin
     pointer = at("steps", index)
     if lane.managed == (step.kind is StepKind.MANUAL):
         yield fault("planUnmanagedStep", pointer, f"{step.id}: a person stops unmanaged lanes, and only those")
-    drains = [other for other in scene.plan.steps if other.kind is StepKind.DRAIN and other.lane == lane.id]
+    drains = [other for other in graph.of_lane.get(lane.id, ()) if other.kind is StepKind.DRAIN]
     if lane.state not in (LaneState.DRAINING, LaneState.STOPPING):
         if not any(graph.precedes(drain, step) for drain in drains):
             yield fault("planOrderDrainStop", pointer, f"{step.id} does not wait for a drain of {lane.id}")
@@ -169,6 +167,9 @@ def _downgrade_first(scene: Scene, graph: Graph, stop: Placed, change: Placed) -
     lane, changed = scene.lanes[step.lane or ""], scene.lanes[other.lane or ""]
     if other.residency is None or other.residency.rank >= changed.residency.rank:
         return
-    late = not graph.precedes(other, step) if changed.id == lane.id else place > index
+    # A neighbour's downgrade may have to wait for what the stop makes room for.
+    late = (
+        not graph.precedes(other, step) if changed.id == lane.id else place > index and not graph.precedes(step, other)
+    )
     if late and set(changed.memory) & set(lane.memory):
         yield fault("planOrderResidencyStop", at("steps", index), f"{step.id} comes before the downgrade {other.id}")

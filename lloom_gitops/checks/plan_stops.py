@@ -10,7 +10,7 @@ from lloom_gitops.model.words import LaneState, Residency, StepKind, StopReason
 
 from .plan_codes import at, fault
 from .plan_graph import Graph
-from .plan_hard import pins
+from .plan_hard import names, pins
 from .plan_lanes import loaded_after
 from .plan_scene import LaneFacts, Scene, is_stop
 
@@ -127,6 +127,10 @@ def _room_fault(scene: Scene, graph: Graph, step: Step, lane: LaneFacts) -> str 
     return None
 
 
+def _pinned(scene: Scene, lane: LaneFacts) -> bool:
+    return any(names(key, lane) for key in pins(scene))
+
+
 def _must_leave(scene: Scene, lane: LaneFacts) -> Iterator[Finding]:
     """Lanes that a drain, a cordon, people, or a move of their model send away."""
     if not lane.state.holds_memory or lane.id in scene.stops or scene.hands_off(lane) or scene.dead(lane):
@@ -138,7 +142,7 @@ def _must_leave(scene: Scene, lane: LaneFacts) -> Iterator[Finding]:
         yield fault("planStopMissing", pointer, f"{lane.id} is on a draining node and stays", wanted="vacate")
     elif scene.vacating(lane) and _may_vacate(scene, lane) is None:
         yield fault("planStopMissing", pointer, f"{lane.id} is on a cordoned node and is not needed", wanted="vacate")
-    elif lane.document.when_unrouted == "stop" and lane.id not in scene.routed:
+    elif lane.document.when_unrouted == "stop" and lane.id not in scene.routed and not _pinned(scene, lane):
         yield fault("planStopMissing", pointer, f"{lane.id} is in no route any more", wanted="asked")
     elif lane.managed and lane.started_by == "agent" and not scene.vacating(lane) and _has_moved(scene, lane) is None:
         yield fault("planStopMissing", pointer, f"the model of {lane.id} moved", wanted="moved")

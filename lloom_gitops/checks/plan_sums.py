@@ -84,7 +84,7 @@ class Sums:
 
 
 class _Domain:
-    """The sums of one domain, with a change assumed."""
+    """The sums of one domain, with a change of residency assumed, and with lanes that must be loadable."""
 
     def __init__(self, sums: Sums, key: str, changed: dict[str, Residency], loads: frozenset[str]) -> None:
         self.key = key
@@ -95,7 +95,10 @@ class _Domain:
         self.after = {lane.id: changed.get(lane.id, sums.weight(lane)) for lane in lanes}
         self.now = {lane.id: sums.weight_now(lane) for lane in lanes}
         self.facts = {lane.id: lane for lane in lanes}
-        self.in_use = sums.scene.in_use
+        # Only what is in use is adopted as it is, and what nobody touches; a lane that something is to count on and
+        # that nothing uses has no sum as things are now.
+        untouched = {name for name, weight in self.after.items() if weight is self.now[name] is not Residency.AUTO}
+        self.adopted = sums.scene.in_use | (untouched - loads)
         self.loadable = [lane for lane in lanes if sums.loadable(lane) or lane.id in loads]
 
     def _sum(self, weights: Mapping[str, Residency | None], which: Collection[Residency], but: Collection[str]) -> int:
@@ -107,8 +110,7 @@ class _Domain:
         """One sum of all always lanes but `members`, and `add` for those."""
         names = tuple(lane.id for lane in members)
         after = self._sum(self.after, (Residency.ALWAYS,), names) + add
-        if self.in_use.issuperset(names):
-            # Only what is in use is adopted as it is; a lane that nothing uses has no sum as things are now.
+        if self.adopted.issuperset(names):
             bound = max(bound, self._sum(self.now, (Residency.ALWAYS,), names) + add)
         if after > bound:
             yield Broken(sum=sum_name, domain=self.key, lanes=names, mib=after, bound=bound)

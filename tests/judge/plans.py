@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -37,6 +38,8 @@ STANDALONE = ("qwen3.8-27b", CLOUD)
 PAIR = ("qwen3.8-flash-next", "qwen3.8-27b", CLOUD)
 STOP_WORDS = "stop the pair's server on both nodes"
 
+# Values are frozen, so one reading of the files serves all cases.
+pool = cache(three_spark)
 Case = tuple[Desired, Inventory, Plan]
 
 
@@ -97,9 +100,10 @@ def row(budget: str, always: int, preferred: int, auto: int, free: str) -> tuple
     )
 
 
+@cache
 def as_it_is() -> Case:
     """The pair serves cognition; nothing is to do."""
-    desired, inventory = three_spark()
+    desired, inventory = pool()
     fast = Expects(ttft_ms=830, tokens_per_second=Decimal("45.2"))
     pair = PlannedLane(
         models=("qwen3.8-flash-next",),
@@ -134,9 +138,10 @@ def as_it_is() -> Case:
     return desired, inventory, plan
 
 
+@cache
 def cordoned() -> Case:
     """01 and 02 are cordoned: the 27B takes over, and the pair gets a manual stop."""
-    desired, inventory = three_spark()
+    desired, inventory = pool()
     nodes = {
         name: replace(node, state=NodeState.CORDON) if name in ("spark-node-01", "spark-node-02") else node
         for name, node in desired.nodes.items()
