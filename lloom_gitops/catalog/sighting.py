@@ -14,7 +14,7 @@ from lloom_gitops.catalog.sighting_lanes import Lanes, declared_lane, gateway_la
 from lloom_gitops.catalog.sighting_metrics import benchmarked, demand, performance, period_of
 from lloom_gitops.catalog.sighting_nodes import NodeBodies, seen_node, silent_node
 from lloom_gitops.catalog.sighting_routes import effective_routes
-from lloom_gitops.catalog.sighting_wire import amount, by_id, table
+from lloom_gitops.catalog.sighting_wire import amount, by_id, choice, table
 from lloom_gitops.catalog.sighting_words import runtime_rows
 from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.inventory import Demand, Inventory, ObservedAlias, ObservedNode, Performance
@@ -175,9 +175,10 @@ def _names_at(
     if node != desired.pool.head:
         return {model: (model, lane.kind) for lane in lanes.values() if lane.owner == node for model in lane.models}
     rows = by_id(table(bodies.models).get("models"))
-    kinds = {name: row.get("kind", ModelKind.CHAT.value) for name, row in rows.items() if not row.get("alias")}
-    known = {name: ModelKind(kind) for name, kind in kinds.items() if kind in set(ModelKind)}
-    return {name: ((behind or {}).get(name, (name, name))[1], kind) for name, kind in known.items()}
+    models = {name: row for name, row in rows.items() if not row.get("alias")}
+    kinds = {name: choice(row.get("kind", ModelKind.CHAT.value), ModelKind) for name, row in models.items()}
+    known = behind or {}
+    return {name: (known[name][1] if name in known else name, kind) for name, kind in kinds.items() if kind is not None}
 
 
 def _demand(

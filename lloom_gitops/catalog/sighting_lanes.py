@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lloom_gitops.catalog.sighting_nodes import NodeBodies
-from lloom_gitops.catalog.sighting_wire import amount, by_id, items, table, text, whole, word
+from lloom_gitops.catalog.sighting_wire import amount, by_id, choice, items, table, text, whole, word
 from lloom_gitops.catalog.sighting_words import (
     abort_gb,
     group_members,
@@ -150,7 +150,7 @@ def _served(lane: str, bodies: NodeBodies) -> dict[str, Mapping[str, Any]]:
     return {
         name: row
         for name, row in sorted(rows.items())
-        if not row.get("alias") and lane in {row.get("runtime"), *(t.get("runtime") for t in targets(row))}
+        if not row.get("alias") and lane in [shown.get("runtime") for shown in (row, *targets(row))]
     }
 
 
@@ -161,10 +161,8 @@ def targets(model: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _kind(served: Mapping[str, Mapping[str, Any]], previous: ObservedLane | None) -> ModelKind:
     """The kind its models have; `chat` where they don't say, as the gateway reads it."""
-    kinds = [row.get("kind", ModelKind.CHAT.value) for row in served.values()]
-    if kinds and kinds[0] in set(ModelKind):
-        return ModelKind(kinds[0])
-    return previous.kind if previous else ModelKind.CHAT
+    kinds = (choice(row.get("kind", ModelKind.CHAT.value), ModelKind) for row in served.values())
+    return next(filter(None, kinds), previous.kind if previous else ModelKind.CHAT)
 
 
 def _context(served: Mapping[str, Mapping[str, Any]], bodies: NodeBodies, previous: ObservedLane | None) -> int | None:

@@ -102,16 +102,14 @@ def demand(metrics: Mapping[str, Any], period: str, routes: Mapping[str, tuple[s
         return None
     counts = _by_request(metrics, routes) if "requested" in metrics else _by_model(metrics, routes)
     return {
-        alias: Demand(
-            requests_per_hour=amount(count.requests / hours, 2) or Decimal(0), output_tokens=count.mean_tokens
-        )
+        alias: Demand(requests_per_hour=_rough(count.requests / hours), output_tokens=count.mean_tokens)
         for alias, count in sorted(counts.items())
         if count.requests
     }
 
 
 class _Count(msgspec.Struct, frozen=True):
-    """Requests; and of the streamed ones, whose tokens the gateway counts, how many and how many tokens."""
+    """Requests; and of the streamed ones, whose tokens are counted and not estimated, how many and their tokens."""
 
     requests: Decimal = Decimal(0)
     streams: Decimal = Decimal(0)

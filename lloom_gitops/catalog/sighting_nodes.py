@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lloom_gitops.catalog.sighting_wire import amount, items, last_part, table, whole, word
+from lloom_gitops.catalog.sighting_wire import amount, choice, items, last_part, table, whole, word
 from lloom_gitops.catalog.sighting_words import features
 from lloom_gitops.model.desired import Desired, Link, Node
 from lloom_gitops.model.inventory import (
@@ -158,12 +158,12 @@ def _domains(
 
 
 def _domain(row: Mapping[str, Any]) -> MemoryDomain | None:
-    name = word(row.get("id"))
-    if name is None or row.get("kind") not in set(DomainKind):
+    name, kind = word(row.get("id")), choice(row.get("kind"), DomainKind)
+    if name is None or kind is None:
         return None
     return MemoryDomain(
         id=name,
-        kind=DomainKind(row["kind"]),
+        kind=kind,
         capacity_gb=amount(row.get("capacityGb")) or None,
         foreign_gb=amount(row.get("foreignGb")) or Decimal(0),
     )

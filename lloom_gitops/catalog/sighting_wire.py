@@ -6,7 +6,10 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
+
+_Word = TypeVar("_Word", bound=StrEnum)
 
 _LONGEST_TEXT = 200
 _LARGEST = 1e12
@@ -55,6 +58,11 @@ def amount(value: Any, places: int = 1) -> Decimal | None:
         return None
     rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP)
     return Decimal(int(rounded)) if rounded == int(rounded) else rounded.normalize()
+
+
+def choice(value: Any, words: type[_Word]) -> _Word | None:
+    """A word of a closed set, or None."""
+    return words(value) if isinstance(value, str) and value in {word.value for word in words} else None
 
 
 def whole(value: Any) -> int | None:

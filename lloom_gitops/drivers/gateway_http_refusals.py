@@ -87,7 +87,7 @@ def _touched_nodes(plan: Mapping[str, Any]) -> dict[str, Any]:
 def _does_not_fit(lane: str, plan: Mapping[str, Any]) -> GatewayAnswer:
     """Temporary if what is merely busy would free enough on every node that is over budget, else permanent."""
     reasons = {
-        text(row.get("runtimeId")): frozenset(items(row.get("protectedReasons")))
+        text(row.get("runtimeId")): items(row.get("protectedReasons"))
         for row in map(table, items(plan.get("protected")))
     }
     busy = [row for row in map(table, items(plan.get("runtimes"))) if _only_busy(reasons, row)]
@@ -100,8 +100,8 @@ def _does_not_fit(lane: str, plan: Mapping[str, Any]) -> GatewayAnswer:
     return refused("runtime_capacity_impossible", says, NEVER)
 
 
-def _only_busy(reasons: Mapping[str | None, frozenset[Any]], row: Mapping[str, Any]) -> bool:
-    return reasons.get(text(row.get("runtimeId"))) == frozenset({_BUSY})
+def _only_busy(reasons: Mapping[str | None, list[Any]], row: Mapping[str, Any]) -> bool:
+    return reasons.get(text(row.get("runtimeId"))) == [_BUSY]
 
 
 def _shortfalls(plan: Mapping[str, Any]) -> dict[str | None, Decimal]:

@@ -37,13 +37,6 @@ def running(folder: Path, build: str, *nodes: str) -> Iterator[SimPool]:
         yield pool
 
 
-@pytest.fixture(params=["newer", "snapshot"])
-def third(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SimPool]:
-    """The third Spark alone, of either build."""
-    with running(tmp_path / "pool", request.param, THIRD) as pool:
-        yield pool
-
-
 @pytest.fixture
 def third_newer(tmp_path: Path) -> Iterator[SimPool]:
     with running(tmp_path / "pool", "newer", THIRD) as pool:
@@ -57,8 +50,8 @@ def third_snapshot(tmp_path: Path) -> Iterator[SimPool]:
 
 
 @pytest.fixture
-def head(tmp_path: Path) -> Iterator[SimPool]:
-    """The head alone, of the newer build."""
+def doomed(tmp_path: Path) -> Iterator[SimPool]:
+    """The head alone, of the newer build, for a test that ends it."""
     with running(tmp_path / "pool", "newer", HEAD) as pool:
         yield pool
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,39 @@ from lloom_gitops.model.words import LaneState, Residency
 from lloom_gitops.sim.pool import SimPool
 from lloom_gitops.sim.three_spark import HEAD
 
-from .conftest import NOBODY, THIRD, gateway
+from .conftest import NOBODY, THIRD, gateway, running
 
 LOCAL = "spark-node-03/qwen3.8-27b"
 CLOUD = "cloud/openrouter/q38fn"
 SECONDS = 10.0
+
+
+def wait_for(pool: SimPool, routes: dict[str, tuple[str, ...]]) -> None:
+    """Until the gateway shows these routes, whatever it did before."""
+    driver, clock = gateway(pool, HEAD), SystemClock()
+    for _ in range(400):
+        shown = driver.routing() or {}
+        if all(shown.get(alias) == route for alias, route in routes.items()):
+            return
+        clock.sleep(0.02)
+    raise AssertionError(f"the gateway did not take {', '.join(routes)} over")
+
+
+@pytest.fixture(scope="module")
+def running_head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimPool]:
+    with running(tmp_path_factory.mktemp("head"), "newer", HEAD) as pool:
+        yield pool
+
+
+@pytest.fixture
+def head(running_head: SimPool) -> Iterator[SimPool]:
+    """The head with its config as it was made."""
+    path = running_head.configs[HEAD]
+    original = path.read_bytes()
+    routes = dict(gateway(running_head, HEAD).routing() or {})
+    yield running_head
+    path.write_bytes(original)
+    wait_for(running_head, {alias: tuple(route) for alias, route in routes.items()})
 
 
 def editor(pool: SimPool, node: str = HEAD, seconds: float = SECONDS) -> GatewayConfigFile:
@@ -36,14 +65,8 @@ def config(pool: SimPool, node: str = HEAD) -> dict[str, Any]:
 def edit(pool: SimPool, alias: str, entry: Any) -> None:
     """What a person or the gateway itself wrote there before, taken over by the gateway."""
     pool.edit(HEAD, {"aliases": {**config(pool)["aliases"], alias: entry}})
-    driver = gateway(pool, HEAD)
-    wanted = [m for m in entry.get("members", [entry.get("target")]) if m not in entry.get("suspendedMembers", [])]
-    clock = SystemClock()
-    for _ in range(200):
-        if list((driver.routing() or {}).get(alias, ())) == wanted:
-            return
-        clock.sleep(0.02)
-    raise AssertionError(f"the gateway did not take {alias} over")
+    shown = [m for m in entry["members"] if m not in entry.get("suspendedMembers", [])]
+    wait_for(pool, {alias: tuple(shown)})
 
 
 def route(pool: SimPool, alias: str) -> tuple[str, ...]:
@@ -183,7 +206,8 @@ def test_residency_goes_into_the_file_on_old_builds(third_snapshot: SimPool) -> 
     assert driver.set_residency("no-such", Residency.ALWAYS).code == "laneMissing"
 
 
-def test_nothing_is_written_for_a_gateway_that_does_not_answer(head: SimPool) -> None:
+def test_nothing_is_written_for_a_gateway_that_does_not_answer(doomed: SimPool) -> None:
+    head = doomed
     before = head.configs[HEAD].read_bytes()
     head.kill(HEAD)
     assert editor(head).set_route("cognition", [CLOUD]).kind == "unreachable"
@@ -191,13 +215,10 @@ def test_nothing_is_written_for_a_gateway_that_does_not_answer(head: SimPool) ->
     assert head.configs[HEAD].read_bytes() == before
 
 
-def test_a_gateway_that_dies_meanwhile_leaves_the_edit(head: SimPool) -> None:
-    class Meanwhile(SystemClock):
-        def sleep(self, seconds: float) -> None:
-            super().sleep(seconds)
-
+def test_a_gateway_that_dies_meanwhile_leaves_the_edit(doomed: SimPool) -> None:
+    head = doomed
     driver = gateway(head, HEAD)
-    file = GatewayConfigFile(head.configs[HEAD], driver, Meanwhile(), 0.5)
+    file = GatewayConfigFile(head.configs[HEAD], driver, SystemClock(), 0.5)
     answers = driver.routing
     calls: list[int] = []
 

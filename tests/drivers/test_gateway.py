@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+
+import pytest
 
 from lloom_gitops.drivers.clock import SystemClock
 from lloom_gitops.drivers.gateway_http import HttpGateway
@@ -10,9 +13,31 @@ from lloom_gitops.model.words import Feature, LaneState, Residency
 from lloom_gitops.sim.pool import SimPool
 from lloom_gitops.sim.three_spark import HEAD, PAIR, pair_health_url
 
-from .conftest import THIRD, gateway
+from .conftest import THIRD, gateway, running
 
 ALL = frozenset(Feature)
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimPool]:
+    with running(tmp_path_factory.mktemp("head"), "newer", HEAD) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module", params=["newer", "snapshot"])
+def running_third(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimPool]:
+    with running(tmp_path_factory.mktemp("third"), request.param, THIRD) as pool:
+        yield pool
+
+
+@pytest.fixture
+def third(running_third: SimPool) -> Iterator[SimPool]:
+    """The third Spark of either build, with its lanes as they were made."""
+    yield running_third
+    running_third.control(THIRD, "set-foreign", gb=0)
+    for lane in ("music-03", "video-03"):
+        gateway(running_third, THIRD).stop(lane, 30)
+    assert gateway(running_third, THIRD).admit("image-03", 30).kind == "ok"
 
 
 def state(driver: HttpGateway, lane: str) -> LaneState:
@@ -73,7 +98,8 @@ def test_a_start_that_fails_may_be_tried_again(third: SimPool) -> None:
     assert state(driver, "video-03") is LaneState.FAILED
 
 
-def test_a_gateway_that_is_gone_or_hangs(third: SimPool) -> None:
+def test_a_gateway_that_is_gone_or_hangs(third_newer: SimPool) -> None:
+    third = third_newer
     driver = gateway(third, THIRD)
     third.pause(THIRD)
     got = driver.stop("image-03", 0.3)
