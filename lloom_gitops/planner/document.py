@@ -32,9 +32,9 @@ from lloom_gitops.reconcile.fold import fold
 from lloom_gitops.reconcile.order import order
 
 from .explain import because, below_wish, missing_models
-from .memory_sums import rules_of, sums
+from .memory_sums import rules_of
 from .notes import all_gaps, notes
-from .objective import restarted
+from .objective import kept_sums, restarted
 from .search import Found
 from .world import LaneRole, NodeRole, World
 
@@ -163,7 +163,7 @@ def _routes(world: World, found: Found) -> dict[str, PlannedRoute]:
 
 def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
     """Memory of every domain in the planned outcome; `before` and `after` are what is loaded now and at the end."""
-    planned = sums(world, found.outcome.residency)
+    planned = kept_sums(world, found.outcome, found.change)
     before: dict[str, int] = {}
     after: dict[str, int] = {}
     autos: dict[str, int] = {}
@@ -198,8 +198,7 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
 
 def _on_request(world: World, found: Found, lane: str) -> bool:
     outcome = found.outcome
-    planned = outcome.residency.get(lane) is Residency.AUTO and lane not in found.change.stops
-    return planned and lane not in outcome.shortages and world.variants[lane].managed
+    return outcome.residency.get(lane) is Residency.AUTO and lane in outcome.routed and world.variants[lane].managed
 
 
 def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:

@@ -99,7 +99,7 @@ def _rather(world: World, outcome: Outcome, alias: str, lane: str) -> list[str]:
 
 def _reason(world: World, outcome: Outcome, lane: str, answered: list[str], later: list[str]) -> str:
     if lane in outcome.staying:
-        return "heldOnCordoned" if any(alias in outcome.held for alias in answered) else "staysAsNamed"
+        return "heldOnCordoned"
     if world.roles[lane] is LaneRole.FIXED and lane not in world.hard:
         return "asItIs"
     if lane in world.hard:

@@ -11,11 +11,16 @@ from .outcome import Outcome
 from .world import LaneRole, NodeRole, World
 
 
-def transition(world: World, outcome: Outcome, freed: frozenset[str] = frozenset()) -> Transition:
-    """Everything that changes from the inventory to the outcome; `freed` lanes stop to make room for it."""
+def transition(
+    world: World, outcome: Outcome, *, freed: frozenset[str] = frozenset(), ahead: bool = True
+) -> Transition:
+    """Everything that changes from the inventory to the outcome; `freed` lanes stop to make room for it.
+
+    Without `ahead`, auto lanes that take over are left to load on request.
+    """
     after = {alias: outcome.route(alias) for alias, row in outcome.served.items() if row.entries}
     asked = frozenset(name for name in _stops(world, outcome, ()) if world.variants[name].managed)
-    starts = _starts(world, outcome, after, freed | asked)
+    starts = _starts(world, outcome, after, freed | asked, ahead=ahead)
     stops = _stops(world, outcome, starts)
     variants = {
         name: variant for name, variant in world.variants.items() if variant.installed or name in outcome.residency
@@ -46,7 +51,9 @@ def _removed(world: World) -> tuple[str, ...]:
     return tuple(alias for alias in world.current if alias not in world.desired.aliases)
 
 
-def _starts(world: World, outcome: Outcome, after: dict[str, Route], leaving: frozenset[str]) -> tuple[str, ...]:
+def _starts(
+    world: World, outcome: Outcome, after: dict[str, Route], leaving: frozenset[str], *, ahead: bool
+) -> tuple[str, ...]:
     """Managed lanes to load, the most needed first: always, auto that takes over, preferred where it fits."""
     firsts: dict[str, int] = {}
     for alias, row in outcome.served.items():
@@ -60,10 +67,10 @@ def _starts(world: World, outcome: Outcome, after: dict[str, Route], leaving: fr
         variant = world.variants[name]
         if variant.state in (LaneState.RUNNING, LaneState.UNKNOWN):
             continue
-        takes_over = _takes_over(world, name, after)
-        if variant.state is LaneState.LOADING and not takes_over:
+        ahead_of_requests = ahead and _takes_over(world, name, after)
+        if variant.state is LaneState.LOADING and not ahead_of_requests:
             continue
-        if residency is Residency.ALWAYS or takes_over:
+        if residency is Residency.ALWAYS or ahead_of_requests:
             wanted.append((-firsts[name], name))
     starts = [name for _, name in sorted(wanted)]
     preferred = [

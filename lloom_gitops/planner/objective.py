@@ -9,7 +9,7 @@ from lloom_gitops.model.words import Feature, Residency
 from lloom_gitops.reconcile.room import Room
 from lloom_gitops.reconcile.transition import Transition
 
-from .memory_sums import sums
+from .memory_sums import Sums, sums
 from .outcome import Outcome, Served
 from .world import NodeRole, World
 
@@ -53,7 +53,7 @@ def levels(world: World, outcome: Outcome, change: Transition, room: Room) -> Le
     room_stops = [name for name in room.stopped if name not in change.stops]
     moves = len(change.starts) + len(room.restarts) + len(change.stops) + len(room_stops)
     moves += len(change.changed_routes) + len(change.removed) + len(change.changes)
-    return (*static_levels(world, outcome), latency + churn, moves, -tightest_room(world, outcome))
+    return (*static_levels(world, outcome), latency + churn, moves, -tightest_room(world, outcome, change))
 
 
 def restarted(change: Transition) -> tuple[str, ...]:
@@ -113,9 +113,15 @@ def _cold(world: World, outcome: Outcome, lane: str | None) -> int:
     return int(share * (world.variants[lane].load_ms or 0))
 
 
-def tightest_room(world: World, outcome: Outcome) -> int:
+def kept_sums(world: World, outcome: Outcome, change: Transition) -> Sums:
+    """Sums of the lanes that are left when every stop is done, also those that a person does."""
+    kept = {name: residency for name, residency in outcome.residency.items() if name not in change.stops}
+    return sums(world, kept)
+
+
+def tightest_room(world: World, outcome: Outcome, change: Transition) -> int:
     """Budget less always and preferred lanes in the tightest domain, MiB; domains of lost nodes do not count."""
-    planned = sums(world, outcome.residency)
+    planned = kept_sums(world, outcome, change)
     rooms = [
         limit.budget_mib - planned.always.get(key, 0) - planned.preferred.get(key, 0)
         for key, limit in world.limits.items()

@@ -86,15 +86,16 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
     shortages: dict[str, Shortage] = {}
     usable: set[str] = set()
     for name, wanted in residency.items():
-        fixed = ignore_memory or world.roles[name] is LaneRole.FIXED
-        shortage = None if fixed else rules.unloadable(world.variants[name], wanted, planned)
+        fixed = world.roles[name] is LaneRole.FIXED
+        as_it_is = ignore_memory or (fixed and world.variants[name].loaded)
+        shortage = None if as_it_is else rules.unloadable(world.variants[name], wanted, planned)
         if shortage is None:
             usable.add(name)
-        elif wanted is not Residency.AUTO:
+        elif wanted is not Residency.AUTO and not fixed:
             return None
         else:
             shortages[name] = shortage
-    served, held, staying = _serve(world, choice, usable)
+    served, held, staying = _serve(world, choice, usable, _can_stay(world, rules, planned))
     if not ignore_memory and _idle_over_bound(world, rules, planned, residency, served):
         return None
     for name in staying:
@@ -127,25 +128,50 @@ def _idle_over_bound(
 
 
 def _serve(
-    world: World, choice: Choice, usable: set[str]
+    world: World, choice: Choice, usable: set[str], may_stay: list[str]
 ) -> tuple[dict[str, Served], tuple[str, ...], tuple[str, ...]]:
     """Routes without the lanes that leave; then the cordoned lanes that an alias can't do without stay (level 1)."""
     served = {alias: _served(world, choice, alias, usable) for alias in world.entries}
     bare = {alias for alias in served if not served[alias].entries}
-    staying: list[str] = []
-    able = set(usable)
-    for name in _leaving(world):
-        variant = world.variants[name]
-        naming = [alias for alias, entries in world.entries.items() if _names(entries, variant)]
-        uncovered = [alias for alias in naming if not _served(world, choice, alias, able).entries]
-        if _must_go(world, variant) or (naming and not uncovered):
-            continue
-        staying.append(name)
-        able.add(name)
+    staying = _staying(world, choice, usable, may_stay) if bare or may_stay else []
     if staying:
-        served = {alias: _served(world, choice, alias, able) for alias in world.entries}
+        served = {alias: _served(world, choice, alias, usable | set(staying)) for alias in world.entries}
     held = tuple(alias for alias in served if alias in bare and served[alias].entries)
     return served, held, tuple(staying)
+
+
+def _staying(world: World, choice: Choice, usable: set[str], may_stay: list[str]) -> list[str]:
+    """Lanes on cordoned nodes that stay: no alias names them, or one that does has nothing without them."""
+    naming = {
+        name: [alias for alias, entries in world.entries.items() if _names(entries, world.variants[name])]
+        for name in may_stay
+    }
+
+    def needed(name: str, beside: set[str]) -> bool:
+        rest = [alias for alias in naming[name] if not _served(world, choice, alias, beside - {name}).entries]
+        return not naming[name] or bool(rest)
+
+    staying: list[str] = []
+    for name in may_stay:
+        if needed(name, usable | set(staying)):
+            staying.append(name)
+    for name in list(staying):  # one that was needed before others stayed may go after all
+        if not needed(name, usable | set(staying)):
+            staying.remove(name)
+    return staying
+
+
+def _can_stay(world: World, rules: MemoryRules, planned: Sums) -> list[str]:
+    """Lanes on cordoned (not draining) nodes that could go on serving: loaded, or loadable on request."""
+    return [
+        name
+        for name in _leaving(world)
+        if not _must_go(world, world.variants[name])
+        and (
+            world.variants[name].loaded
+            or rules.unloadable(world.variants[name], world.variants[name].residency, planned) is None
+        )
+    ]
 
 
 def _leaving(world: World) -> list[str]:
@@ -224,7 +250,7 @@ def ideal_residency(world: World, lanes: dict[str, tuple[str, ...]]) -> dict[str
         for name, role in world.roles.items()
         if role in (LaneRole.FREE, LaneRole.FIXED) and (world.variants[name].installed or name in chosen)
     }
-    served, _, _ = _serve(world, Choice(residency={}, lanes=lanes), able)
+    served, _, _ = _serve(world, Choice(residency={}, lanes=lanes), able, _leaving(world))
     now = {name: world.variants[name].residency for name in sorted(able)}
     return _wishes(world, served, now)
 

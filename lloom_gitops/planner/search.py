@@ -212,21 +212,14 @@ class Search:
         change = transition(self.world, outcome)
         room = make_room(change)
         if room is None:
-            return self._without_takeovers(change)
+            change = transition(self.world, outcome, ahead=False)
+            room = make_room(change)
+            return None if room is None else (change, room)
         if not room.stopped:
             return change, room
         more = transition(self.world, outcome, freed=frozenset(room.stopped))
         more_room = make_room(more) if more.starts != change.starts else None
         return (change, room) if more_room is None else (more, more_room)
-
-    def _without_takeovers(self, change: Transition) -> tuple[Transition, Room] | None:
-        """The same moves without loading auto lanes ahead: they are loaded on request, when there is room."""
-        kept = tuple(name for name in change.starts if change.residency[name] is not Residency.AUTO)
-        if kept == change.starts:
-            return None
-        fewer = msgspec.structs.replace(change, starts=kept)
-        room = make_room(fewer)
-        return None if room is None else (fewer, room)
 
 
 def priority_of(world: World, lane: str) -> int:

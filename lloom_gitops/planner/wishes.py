@@ -39,13 +39,18 @@ def wishes_of(desired: Desired) -> tuple[Wish, ...]:
 
 def lane_of(world: World, target: str) -> str | None:
     """The lane a wish names: by id, or the one that serves MODEL on exactly NODE[+NODE]."""
+    return next(iter(lanes_of(world, target)), None)
+
+
+def lanes_of(world: World, target: str) -> list[str]:
+    """All lanes a wish names: installed ones, or else what could be installed there."""
     if target in world.variants:
-        return target
+        return [target]
     model, _, nodes = target.rpartition("@")
     members = sorted(nodes.split("+"))
     matching = [name for name in world.by_model.get(model, ()) if sorted(world.variants[name].nodes) == members]
     installed = [name for name in matching if world.variants[name].installed]
-    return next(iter(installed or matching), None)
+    return installed or matching
 
 
 def with_wishes(world: World, wishes: tuple[Wish, ...]) -> World:
@@ -60,7 +65,7 @@ def with_wishes(world: World, wishes: tuple[Wish, ...]) -> World:
             hard[lane] = wish.residency
         if wish.pin:
             model = wish.target.rpartition("@")[0] if wish.target != lane else world.variants[lane].models[0]
-            pinned[model] = (*pinned.get(model, ()), lane)
+            pinned[model] = (*pinned.get(model, ()), *lanes_of(world, wish.target))
     return msgspec.structs.replace(world, hard=dict(sorted(hard.items())), pinned=dict(sorted(pinned.items())))
 
 

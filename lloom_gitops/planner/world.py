@@ -89,6 +89,11 @@ def build(desired: Desired, inventory: Inventory) -> World:
         by_id.update(install_variants(desired, inventory, keys, free))
     by_id = dict(sorted(by_id.items()))
     roles, out = _lane_roles(desired, inventory, by_id, nodes)
+    for name, variant in by_id.items():
+        blind = next((key for key in variant.memory if _unknown(domain_limits, key)), None)
+        if roles[name] is LaneRole.FREE and blind is not None and not variant.loaded:
+            roles[name] = LaneRole.OUT
+            out[name] = Cause(reason="capacityUnknown", lane=name, domain=blind)
     by_model: dict[str, list[str]] = {}
     for variant in by_id.values():
         for model in variant.models:
@@ -111,6 +116,11 @@ def build(desired: Desired, inventory: Inventory) -> World:
         hard={},
         pinned={},
     )
+
+
+def _unknown(domain_limits: dict[str, DomainLimit], key: str) -> bool:
+    """Whether a domain's capacity is unknown: what runs there stays, nothing new is placed there."""
+    return key not in domain_limits or domain_limits[key].limit_mib is None
 
 
 def _node_role(desired: Desired, inventory: Inventory, name: str) -> NodeRole:

@@ -22,6 +22,7 @@ class Ordering:
         self.gaps: list[Gap] = []
         self._ids: dict[str, str] = {}
         self._started: set[str] = set()
+        self._routes: dict[str, Route] = dict(change.before)
         self._build()
 
     def _build(self) -> None:
@@ -40,7 +41,7 @@ class Ordering:
         for alias in change.removed:
             self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
         for lane in self._downgrades():
-            if lane not in early:
+            if f"residency:{lane}" not in self._ids:
                 self._residency(lane, after=self._routes_leaving(lane))
         for lane, why in change.stops.items():
             if lane not in self.room.stopped:
@@ -141,11 +142,13 @@ class Ordering:
     # -- routes and residency -------------------------------------------------------------------------------------
 
     def _route(self, alias: str, target: Route, *, interim: bool = False) -> str:
-        route, lanes = target
+        route, lanes = self._routes[alias] = target
         first = lanes[0] if lanes else None
         waits = self._done(f"start:{first}") if first in self._started else ()
         if not interim and f"route:{alias}" in self._ids:
             waits += self._done(f"route:{alias}")
+        if first is not None and self._restarts(first):
+            waits += self._done(f"residency:{first}")
         reads: tuple[Read, ...] = ()
         if first is not None and self._up(first):
             reads = (Read(at=pointer("lanes", first, "state"), equals=LaneState.RUNNING.value),)
@@ -161,6 +164,27 @@ class Ordering:
             after=waits,
             reads=reads,
         )
+
+    def _restarts(self, lane: str) -> bool:
+        """Whether a residency edit restarts the lane: it is loaded, and its gateway build takes it from its file."""
+        variant = self.change.variants[lane]
+        return lane in self.change.changes and variant.loaded and not self.change.can(variant.owner, Feature.RESIDENCY)
+
+    def _restart_gaps(self, lane: str) -> None:
+        """Aliases that a restarting lane answers alone have a gap for as long as it loads."""
+        if not self._restarts(lane):
+            return
+        for alias, (_, lanes) in sorted(self._routes.items()):
+            others = [name for name in lanes if name != lane]
+            if lane in lanes and not any(name is None or self._live(name) for name in others):
+                seconds = (self.change.variants[lane].load_ms or 0) // 1000
+                self.gaps.append(Gap(alias=alias, seconds=seconds, because=f"restart:{lane}"))
+
+    def _live(self, lane: str) -> bool:
+        """Whether a lane answers now: it is up, or a request loads it."""
+        variant = self.change.variants[lane]
+        on_request = variant.managed and lane in self.change.residency and lane not in self.change.starts
+        return variant.loaded or lane in self._started or on_request
 
     def _up(self, lane: str) -> bool:
         return lane in self._started or (
@@ -184,6 +208,7 @@ class Ordering:
 
     def _residency(self, lane: str, after: tuple[str, ...]) -> str:
         change, variant = self.change, self.change.variants[lane]
+        self._restart_gaps(lane)
         wanted = change.changes[lane].after if lane in change.changes else change.residency[lane]
         read = Read(at=pointer("lanes", lane, "residency"), equals=variant.residency.value)
         by_hand = not change.can(variant.owner, Feature.RESIDENCY) and variant.owner != change.head
@@ -205,6 +230,8 @@ class Ordering:
 
     def _drain_and_stop(self, lane: str, why: StopReason, after: tuple[str, ...], routed: dict[str, Route]) -> None:
         change, variant = self.change, self.change.variants[lane]
+        if lane in self._downgrades() and f"residency:{lane}" not in self._ids:
+            self._residency(lane, after=after)
         drain = self._add(
             f"drain:{lane}",
             kind=StepKind.DRAIN,
