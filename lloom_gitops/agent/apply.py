@@ -112,8 +112,8 @@ class _Run:
         return self._machine
 
     def _ask_stop(self) -> None:
-        by = None if self._stopping.is_set() else self._ports.stop()
-        if by is not None:
+        by = self._ports.stop()
+        if by is not None and not self._stopping.is_set():
             self._stopping.set()
             self._machine = self._machine.on(StopAsked(by))
 

@@ -170,19 +170,25 @@ def own_status(store: FleetStore, ref: str) -> Status | None:
 
 def reverted_moves(store: FleetStore, branch: Branch) -> frozenset[Move]:
     """Moves of the agent's own plans that a person took back while the desired state stayed as it is."""
-    plan_path, holds_path = PATHS[Kind.PLAN], PATHS[Kind.HOLDS]
-    changes = [
-        PlanChange(
-            commit=commit.oid,
-            by_agent="Agent" in commit.trailers,
-            plan=store.read_file(commit.oid, plan_path),
-            holds=store.read_file(commit.oid, holds_path),
-        )
-        for commit in store.log(branch.commit, (plan_path, holds_path), limit=_PLANS_LOOKED_BACK)
-    ]
-    plans = (plan_at(store, commit) for commit in taken_back(changes))
+    paths = (PATHS[Kind.PLAN], PATHS[Kind.HOLDS])
+    commits = store.log(branch.commit, paths, limit=_PLANS_LOOKED_BACK)
+    if not any("Agent" in commit.trailers for commit in commits):
+        return frozenset()
+    plan_of, holds_of = (_contents(store, branch.commit, path) for path in paths)
+    changes: list[PlanChange] = []
+    plan = holds = None
+    for commit in reversed(commits):
+        plan, holds = plan_of.get(commit.oid, plan), holds_of.get(commit.oid, holds)
+        changes.append(PlanChange(commit=commit.oid, by_agent="Agent" in commit.trailers, plan=plan, holds=holds))
+    plans = (plan_at(store, commit) for commit in taken_back(changes[::-1]))
     current = (plan.plan for plan in plans if plan is not None and plan.plan.inputs.desired == branch.digest)
     return frozenset(move for plan in current for move in moves(plan))
+
+
+def _contents(store: FleetStore, rev: str, path: str) -> dict[str, str | None]:
+    """The blob that a file is after each commit that changed it; None where that commit removed it."""
+    changed: dict[str, str | None] = dict.fromkeys(store.commits_touching(rev, (path,)))
+    return {**changed, **dict(store.history_of(rev, path))}
 
 
 def _broken(loaded: LoadedDesired) -> DocumentError:

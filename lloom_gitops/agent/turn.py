@@ -39,6 +39,7 @@ from lloom_gitops.control.authentic import faults_of
 from lloom_gitops.control.lifecycle import CommittedPlan, Decision, Tip, Way, decide
 from lloom_gitops.gitstore.commits import Draft
 from lloom_gitops.gitstore.remote import Pushed, RefUpdate
+from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.errors import Conflict, LloomGitopsError, Refused, Unreachable
 from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import Plan
@@ -232,38 +233,24 @@ class _Turn:
             tip=self._store.tip() or branch.commit,
             asks_anew=lambda tip: self._asks_anew(branch, tip),
         )
-        asked: list[str] = []
-
-        def stop() -> str | None:
-            by = watch()
-            asked.extend([by] if by is not None else [])
-            return by
-
         driver = StepCarrier(
             head=desired.pool.head,
             gateways=gateways,
             config=world.config(desired),
             clock=world.clock,
             known=lambda: eyes.known,
-            stopping=lambda: bool(asked),
+            stopping=lambda: watch.asked is not None,
         )
         ports = ApplyPorts(
             journal=world.journal,
             driver=driver,
             look=lambda step: eyes.facts_of(step, gateways),
             clock=world.clock,
-            stop=stop,
+            stop=watch,
             watchers=world.watchers,
         )
-        policy = ApplyPolicy(
-            head=desired.pool.head,
-            concurrency=desired.pool.apply.concurrency,
-            manual_steps=desired.pool.apply.manual_steps,
-            confirmed=decision.confirmed,
-            barred=decision.barred,
-        )
         key = ApplyKey(plan=decision.plan_id, since=branch.status_digest)
-        return apply_plan(decision.plan, key, facts(desired, eyes.known), policy, ports)
+        return apply_plan(decision.plan, key, facts(desired, eyes.known), _policy(decision, desired), ports)
 
     def _asks_anew(self, branch: Branch, tip: str) -> bool:
         if branch.desired.pool.write_back.plan != "agent":
@@ -350,6 +337,16 @@ class _Turn:
 
     def _agent(self) -> AgentStatus:
         return AgentStatus(name=self._world.settings.name, epoch=self._lease.epoch)
+
+
+def _policy(decision: Decision, desired: Desired) -> ApplyPolicy:
+    return ApplyPolicy(
+        head=desired.pool.head,
+        concurrency=desired.pool.apply.concurrency,
+        manual_steps=desired.pool.apply.manual_steps,
+        confirmed=decision.confirmed,
+        barred=decision.barred,
+    )
 
 
 def _legal_plan(branch: Branch, inventory: Inventory) -> Plan:

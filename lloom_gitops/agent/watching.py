@@ -16,7 +16,7 @@ LOOK_SECONDS = 2.0
 
 
 class Watch:
-    """Says who asks for a stop; None while nobody does.
+    """Says who asks for a stop; None while nobody does. `asked` is who did first.
 
     `tip` is the branch's commit that the apply began from, `plan` the bytes of the plan in force there. `asks_anew`
     says of a newer tip whether its desired state alone asks for another plan (`writeBack.plan: agent`).
@@ -40,15 +40,17 @@ class Watch:
         self._plan = store.read_file(tip, PATHS[Kind.PLAN])
         self._asks_anew = asks_anew
         self._next = clock.monotonic() + LOOK_SECONDS
+        self.asked: str | None = None
 
     def __call__(self) -> str | None:
         """A signal's name, `another agent`, or the first eight digits of the commit that brought a newer plan."""
-        by = self._signal()
+        self.asked = self.asked or self._signal()
         now = self._clock.monotonic()
-        if by is not None or now < self._next:
-            return by
-        self._next = now + LOOK_SECONDS
-        return self._lease.keep() or self._newer()
+        if now >= self._next:
+            self._next = now + LOOK_SECONDS
+            lost = self._lease.keep()  # also while the last step is finished
+            self.asked = self.asked or lost or self._newer()
+        return self.asked
 
     def _newer(self) -> str | None:
         try:

@@ -9,12 +9,12 @@ import msgspec
 
 
 class PlanChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit that changed fleet/plan.yaml or fleet/holds.yaml, with what both hold after it."""
+    """A commit that changed fleet/plan.yaml or fleet/holds.yaml, with the ids of what both hold after it."""
 
     commit: str
     by_agent: bool
-    plan: bytes | None
-    holds: bytes | None
+    plan: str | None
+    holds: str | None
 
 
 def taken_back(changes: Sequence[PlanChange]) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from lloom_gitops.model.document import Kind
 from lloom_gitops.model.plan import Plan
 from lloom_gitops.model.status import Status
 from lloom_gitops.sim.pool import SIM_KEY_ENV, SimPool
-from lloom_gitops.sim.three_spark import HEAD, PAIR, pair_health_url
+from lloom_gitops.sim.three_spark import HEAD, PAIR
 from tests.pools import REPO
 
 PLAN, STATUS, INVENTORY = "fleet/plan.yaml", "fleet/status.yaml", "fleet/observed/inventory.yaml"
@@ -32,13 +34,48 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
     return done.stdout.rstrip("\n")
 
 
+class PairServer:
+    """The pair's server that a person starts and stops by hand: stopped, nothing listens at its port any more."""
+
+    def __init__(self) -> None:
+        self._server: http.server.ThreadingHTTPServer | None = None
+        self._port = 0
+        self.start()
+
+    @property
+    def health_url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/health"
+
+    def start(self) -> None:
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", self._port), _Healthy)
+        self._port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+
+class _Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+
 class Fleet:
     """A remote with the three-Spark fleet, whose nodes are the gateways of `pool`. `desk` is a person's clone, `home`
     the agent's."""
 
-    def __init__(self, room: Path, pool: SimPool, **pool_spec: Any) -> None:
+    def __init__(self, room: Path, pool: SimPool, pair: PairServer, **pool_spec: Any) -> None:
         self.room = room
         self.pool = pool
+        self.pair = pair
         self.remote = room / "remote.git"
         self.desk = room / "desk"
         self.home = room / "agent"
@@ -57,7 +94,7 @@ class Fleet:
         for node, url in self.pool.urls.items():
             self.edit(f"fleet/nodes/{node}.yaml", r"endpoint: .*", f"endpoint: {url}")
             self.edit(f"fleet/nodes/{node}.yaml", r"apiKeyEnv: .*", f"apiKeyEnv: {SIM_KEY_ENV}")
-        self.edit(f"fleet/lanes/{PAIR}.yaml", r"healthUrl: .*", f"healthUrl: {pair_health_url(self.pool.urls)}")
+        self.edit(f"fleet/lanes/{PAIR}.yaml", r"healthUrl: .*", f"healthUrl: {self.pair.health_url}")
         self.write("fleet/pool.yaml", pool_text(**pool_spec))
 
     # What people do
@@ -137,7 +174,7 @@ class Fleet:
 
     def lane(self, node: str, lane: str) -> dict[str, Any]:
         rows = self.pool.call(node, "GET", "/gateway/node").json()["node"]["runtimeManager"]["runtimes"]
-        return next(row for row in rows if row["id"] == lane)
+        return dict(rows[lane])
 
     def route(self, alias: str) -> list[str]:
         aliases = self.pool.call(HEAD, "GET", "/gateway/routing").json()["aliases"]

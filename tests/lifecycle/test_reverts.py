@@ -7,26 +7,26 @@ import pytest
 from lloom_gitops.control.lifecycle_reverts import PlanChange, taken_back
 
 
-def change(who: str, plan: bytes | None, holds: bytes | None = None) -> PlanChange:
+def change(who: str, plan: str | None, holds: str | None = None) -> PlanChange:
     return PlanChange(commit=f"{who}-{plan!r}", by_agent=who == "agent", plan=plan, holds=holds)
 
 
-OLD, NEW, OTHER = b"old", b"new", b"other"
+OLD, NEW, OTHER = "old", "new", "other"
 
 
 @pytest.mark.parametrize(
     ("newest_first", "held"),
     [
-        ([change("anna", OLD), change("agent", NEW), change("anna", OLD)], ["agent-b'new'"]),
-        ([change("anna", None), change("agent", NEW)], ["agent-b'new'"]),
+        ([change("anna", OLD), change("agent", NEW), change("anna", OLD)], ["agent-'new'"]),
+        ([change("anna", None), change("agent", NEW)], ["agent-'new'"]),
         ([change("agent", NEW), change("anna", OLD)], []),
         ([change("anna", OTHER), change("agent", NEW), change("anna", OLD)], []),
         ([change("agent", OLD), change("agent", NEW), change("anna", OLD)], []),
         ([change("anna", OLD), change("bert", NEW), change("anna", OLD)], []),
-        ([change("anna", OLD, b"r"), change("anna", OLD), change("agent", NEW), change("anna", OLD)], []),
+        ([change("anna", OLD, "r"), change("anna", OLD), change("agent", NEW), change("anna", OLD)], []),
         (
-            [change("anna", OLD, b"s"), change("anna", OLD, b"s"), change("agent", NEW, b"s"), change("anna", OLD)],
-            ["agent-b'new'"],
+            [change("anna", OLD, "s"), change("anna", OLD, "s"), change("agent", NEW, "s"), change("anna", OLD)],
+            ["agent-'new'"],
         ),
     ],
     ids=["reverted", "removed", "stands", "replaced, not reverted", "the agent itself", "a person's plan", "resumed",
