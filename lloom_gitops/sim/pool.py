@@ -57,6 +57,8 @@ class SimPool:
     urls: dict[str, str]
     configs: dict[str, Path]
     key: str
+    client: httpx.Client
+    """Keeps no connection open, so that a gateway may go away between two calls."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -69,8 +71,7 @@ class SimPool:
 
     def call(self, node: str, method: str, path: str, body: Doc | None = None, timeout: float = 60.0) -> httpx.Response:
         """One admin call to one gateway."""
-        with httpx.Client(trust_env=False, timeout=timeout) as client:
-            return client.request(method, self.urls[node] + path, json=body, headers=self.headers())
+        return self.client.request(method, self.urls[node] + path, json=body, headers=self.headers(), timeout=timeout)
 
     def control(self, node: str, action: str, **facts: Any) -> None:
         """Inject a fault or a fixture; see `lloom_gitops.sim.gateway.control`."""
@@ -85,20 +86,12 @@ class SimPool:
         document.update(copy.deepcopy(dict(change)))
         _write(path, document)
 
-    def start(self, node: str) -> None:
-        """Start one gateway (again) and wait until it answers."""
-        log = (self.folder / f"{node}.log").open("ab")
-        command = [*self._command(node), "--config", str(self.configs[node])]
-        self.processes[node] = subprocess.Popen(
-            command,
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-            env=self._environment(node),
-            start_new_session=True,
-        )
-        log.close()
-        self._await_health(node)
+    def start(self, *nodes: str) -> None:
+        """Start gateways (again) and wait until they answer."""
+        for node in nodes:
+            self._launch(node)
+        for node in nodes:
+            self._await_health(node)
 
     def kill(self, node: str) -> None:
         """End one gateway without warning. Its lanes live on."""
@@ -127,6 +120,17 @@ class SimPool:
 
     def log(self, node: str) -> str:
         return (self.folder / f"{node}.log").read_text(errors="replace")
+
+    def _launch(self, node: str) -> None:
+        with (self.folder / f"{node}.log").open("ab") as log:
+            self.processes[node] = subprocess.Popen(
+                [*self._command(node), "--config", str(self.configs[node])],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self._environment(node),
+                start_new_session=True,
+            )
 
     def _command(self, node: str) -> list[str]:
         if self.spec.command is not None:
@@ -158,15 +162,14 @@ class SimPool:
     def _await_health(self, node: str) -> None:
         process = self.processes[node]
         deadline = time.perf_counter() + _READY_SECONDS
-        with httpx.Client(trust_env=False, timeout=2.0) as client:
-            while time.perf_counter() < deadline:
-                if process.poll() is not None:
-                    raise PoolError(f"gateway {node} ended with {process.returncode}: {self.log(node)[-2000:]}")
-                try:
-                    if client.get(self.urls[node] + "/health").status_code == 200:
-                        return
-                except httpx.HTTPError:
-                    time.sleep(0.02)
+        while time.perf_counter() < deadline:
+            if process.poll() is not None:
+                raise PoolError(f"gateway {node} ended with {process.returncode}: {self.log(node)[-2000:]}")
+            try:
+                if self.client.get(self.urls[node] + "/health", timeout=2.0).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                time.sleep(0.02)
         raise PoolError(f"gateway {node} did not answer: {self.log(node)[-2000:]}")
 
     def _signal(self, node: str, number: signal.Signals) -> None:
@@ -182,15 +185,16 @@ def start_pool(spec: PoolSpec, folder: Path) -> Iterator[SimPool]:
     folder.mkdir(parents=True, exist_ok=True)
     ports = dict(zip(spec.configs, _free_ports(len(spec.configs)), strict=True))
     urls = {node: f"http://127.0.0.1:{port}" for node, port in ports.items()}
-    pool = SimPool(spec, folder, urls, {node: folder / f"{node}.json" for node in spec.configs}, spec.key)
     for node, config in spec.configs.items():
-        _write(pool.configs[node], _placed(config, node, ports[node], urls))
-    try:
-        for node in spec.configs:
-            pool.start(node)
-        yield pool
-    finally:
-        pool.stop()
+        _write(folder / f"{node}.json", _placed(config, node, ports[node], urls))
+    files = {node: folder / f"{node}.json" for node in spec.configs}
+    with httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)) as client:
+        pool = SimPool(spec, folder, urls, files, spec.key, client)
+        try:
+            pool.start(*spec.configs)
+            yield pool
+        finally:
+            pool.stop()
 
 
 def _placed(config: Doc, node: str, port: int, urls: Mapping[str, str]) -> Doc:

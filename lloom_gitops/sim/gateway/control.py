@@ -120,7 +120,7 @@ def _one(node: Node, row: Doc, at: int) -> Served:
         node=None,
         status=200,
         stream=bool(speed),
-        duration_ms=int(first or 0) + (round(1000 * tokens / speed) if speed else 0),
+        duration_ms=int(first or 0) + (round(1000 * (tokens - 1) / speed) if speed else 0),
         first_ms=first,
         input_tokens=10,
         output_tokens=tokens,

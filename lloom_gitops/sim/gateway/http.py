@@ -91,7 +91,7 @@ class GatewayApp:
         if body.get("action") in frozen and "lane" not in body:
             (self._awake.set if frozen[body["action"]] else self._awake.clear)()
             return Reply(200, {"ok": True})
-        self._runner.kick()
+        self._runner.catch_up()
         done = control.act(self._node, body)
         self._runner.kick()
         return Reply(200, done)

@@ -27,7 +27,6 @@ KINDS = {
     "/v1/audio/generations": "audio_generation",
 }
 _DEFAULT_TOKENS = 20
-_CHUNKS = 10
 _INPUT_TOKENS = 10
 _JSON = {"content-type": "application/json; charset=utf-8"}
 _SLICE_SECONDS = 0.05
@@ -82,7 +81,8 @@ class Inference:
         status, error = 499, "client disconnected"
         try:
             alive = await self._work(call, traits.request_ms)
-            steps = min(_CHUNKS, tokens)
+            decode = _decode_ms(traits, tokens)
+            steps = max(1, -(-self._node.machine.scaled(decode) // round(1000 * _SLICE_SECONDS)))
             for step in range(steps):
                 if not alive:
                     break
@@ -91,7 +91,7 @@ class Inference:
                 sent += len(chunk)
                 said = tokens * (step + 1) // steps
                 yield chunk
-                alive = await self._work(call, _decode_ms(traits, tokens) // steps)
+                alive = await self._work(call, decode // steps)
             status, error = (200, "") if alive else (502, "terminated")
             if alive:
                 yield b"data: [DONE]\n\n"
@@ -117,6 +117,7 @@ class Inference:
         bytes_out: int = 0,
         error: str | None = None,
     ) -> None:
+        self._runner.catch_up()
         close_call(
             self._node,
             call,

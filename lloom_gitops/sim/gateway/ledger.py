@@ -49,6 +49,15 @@ class Served:
     def ok(self) -> bool:
         return self.status < 400
 
+    @property
+    def decoding_ms(self) -> int:
+        return self.duration_ms - (self.first_ms or 0)
+
+    @property
+    def decode_rate(self) -> float:
+        """Tokens a second after the first one."""
+        return 1000 * (self.output_tokens - 1) / self.decoding_ms
+
 
 @dataclass(slots=True)
 class Bucket:
@@ -83,12 +92,11 @@ class Bucket:
         sums["firstContentMs"] += served.first_ms
         self.least_first = min(served.first_ms, self.least_first if self.least_first is not None else served.first_ms)
         self.most_first = max(served.first_ms, self.most_first or 0)
-        decoding = served.duration_ms - served.first_ms
-        if served.stream and decoding > 0 and served.output_tokens:
-            sums["generationDurationMs"] += decoding
-            sums["decodeTokens"] += served.output_tokens
+        if _decoded(served):
+            sums["generationDurationMs"] += served.decoding_ms
+            sums["decodeTokens"] += served.output_tokens - 1
             sums["decodeSamples"] += 1
-            self.rates = [*self.rates, 1000 * served.output_tokens / decoding][-_RATES:]
+            self.rates = [*self.rates, served.decode_rate][-_RATES:]
 
     def merge(self, other: Bucket) -> None:
         for key in _SUMS:
@@ -119,7 +127,7 @@ class Bucket:
 
 
 class Ledger:
-    """Everything counted since `since`: by UTC day, so that periods can be told apart."""
+    """Everything counted since `since`: by UTC day, so that periods can be told apart. `recent` is oldest first."""
 
     def __init__(self, since: int) -> None:
         self.since = since
@@ -137,7 +145,7 @@ class Ledger:
         """Count a request that ended; `listed` ones show among the recent."""
         self.active.pop(connection, None)
         if listed:
-            self.recent.appendleft((served, connection))
+            self.recent.append((served, connection))
         day = self.days.setdefault(served.at // _DAY_MS, {"models": {}, "routes": {}, "requested": {}})
         for group, key in (("models", served.model), ("routes", served.route), ("requested", served.requested)):
             day[group].setdefault(key, Bucket(key)).add(served)
@@ -159,7 +167,7 @@ class Ledger:
             "routes": [b.body() for b in groups["routes"].values()],
             "active": [self._active(now, facts) for facts in self.active.values() if model in (None, facts["model"])],
             "rolling": {"short": self._rolling(now, 10_000), "minute": self._rolling(now, 60_000)},
-            "recent": [_recent(s, c) for s, c in recent[:_SHOWN]],
+            "recent": [_recent(s, c) for s, c in recent[-_SHOWN:]],
         }
         if newer:
             body["requested"] = [b.body() for b in groups["requested"].values()]
@@ -228,7 +236,7 @@ def _performance_of(samples: list[Served], active: int) -> Doc:
     durations = sorted(s.duration_ms for s in good)
     firsts = [s.first_ms for s in good if s.first_ms is not None]
     tokens = [s.output_tokens for s in good]
-    rates = [1000 * s.output_tokens / (s.duration_ms - (s.first_ms or 0)) for s in good if _decoded(s)]
+    rates = [s.decode_rate for s in good if _decoded(s)]
     return {
         "samples": len(samples),
         "successes": len(good),
@@ -244,7 +252,7 @@ def _performance_of(samples: list[Served], active: int) -> Doc:
 
 
 def _decoded(served: Served) -> bool:
-    return served.stream and served.first_ms is not None and served.duration_ms > served.first_ms
+    return served.stream and served.first_ms is not None and served.output_tokens > 1 and served.decoding_ms > 0
 
 
 def _mean(values: list[int] | list[float]) -> float | None:

@@ -35,7 +35,6 @@ class Runner:
         self._errands: set[asyncio.Task[None]] = set()
         self._seen: tuple[int, int] | None = self._stamp()
         self._saved: Doc = {}
-        self._kicking = False
 
     async def run(self, flow: Flow) -> Any:
         """Run a flow to its end. A caller that goes away does not stop it."""
@@ -49,19 +48,18 @@ class Runner:
             else:
                 done.set_result(task.result)
 
+        self.catch_up()
         self.node.run(flow, finish)
         self.kick()
         return await done
 
+    def catch_up(self) -> None:
+        """Bring the node to the present, so that what comes next happens now and not at its last look at the clock."""
+        self.node.advance(self._clock())
+
     def kick(self) -> None:
         """Let the node catch up with the clock, send what it asks for, set the alarm for what comes next."""
-        if self._kicking:
-            return
-        self._kicking = True
-        try:
-            self.node.advance(self._clock())
-        finally:
-            self._kicking = False
+        self.catch_up()
         outbox = self.node.tasks.outbox
         while outbox:
             errand = asyncio.get_running_loop().create_task(self._settle(outbox.popleft()))
@@ -127,6 +125,7 @@ class Runner:
     async def _settle(self, errand: Errand) -> None:
         wish = errand.wish
         answer = await self._call(wish) if isinstance(wish, Ask) else self._write(wish.document, wish.file)
+        self.catch_up()
         self.node.tasks.answer(errand, answer)
         self.kick()
 

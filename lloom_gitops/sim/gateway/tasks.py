@@ -95,7 +95,7 @@ class Tasks:
         self.outbox: deque[Errand] = deque()
 
     def spawn(self, flow: Flow, on_done: Callable[[Task], None] | None = None) -> Task:
-        """Take an operation on; it runs at the next `advance`."""
+        """Take an operation on; it begins at the next `advance`, at the time of the last one: advance before, too."""
         task = Task(flow, waits=When(lambda: True), on_done=on_done)
         self._running.append(task)
         return task
