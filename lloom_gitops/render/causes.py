@@ -11,22 +11,29 @@ from lloom_gitops.render.amounts import gb
 from lloom_gitops.render.clean import shown
 
 CAUSES: dict[str, str] = {
+    "accelerator": "{node} lacks an accelerator that {lane} runs on",
     "capacityUnknown": "the capacity of {domain} is not known, and nothing new is placed there",
+    "commands": "{node} lacks a command that {lane} needs",
+    "computeArch": "{node} has none of the compute archs of {lane}",
     "conflict": "it can't be met together with the others",
     "contextTooSmall": "the context window of {lane} is too small",
     "cordoned": "{node} is cordoned",
+    "disk": "{node} has too little disk for the weights of {lane}",
     "draining": "{node} is being drained",
     "excludedAfterFailure": "{lane} is kept off {node} after failed starts",
     "fixedAsItIs": "{lane} stays as it is: nothing may change there now",
+    "heldOnCordoned": "only {lane} serves it, so that lane stays although its node is to be emptied",
     "latched": "{lane} is latched: the memory guard aborted its last load, and a person has to start it once",
     "loadPeak": "{lane} would not fit into {domain} while it loads",
     "memory": "{lane} does not fit into {domain}",
     "noLane": "no lane serves {model}",
+    "noLink": "{node} has no direct link to another node that {lane} needs",
     "noModel": "it names no model of ours",
     "nodeLost": "{node} is lost",
     "notChosen": "{lane} could serve, and something better does",
     "notRunning": "{lane} does not run, and only a person can start it",
     "pinnedElsewhere": "a pin puts {model} elsewhere",
+    "platform": "{node} is of a platform that {lane} does not run on",
     "sequencesTooFew": "{lane} serves too few sequences at once",
     "stoppedByRequest": "the document of {lane} says that it stays stopped",
     "worseElsewhere": "more for {lane} would cost something that counts more",
@@ -42,7 +49,6 @@ LANES: dict[str, str] = {
     "notRouted": "no route uses it; it keeps what it has",
     "onlyFit": "it is the only lane left that can serve this",
     "pinned": "a pin or the active profile wants it",
-    "staysAsNamed": "no alias names it, so it stays",
 }
 """Why a lane is in the plan."""
 
@@ -61,12 +67,13 @@ STOPS: dict[StopReason, str] = {
 """The four reasons for which a running lane may be stopped (docs/concepts.md)."""
 
 _NAMES = ("node", "lane", "model", "alias", "domain")
+_UNNAMED = {"lane": "it", "domain": "its memory"}
 
 
 def cause_text(cause: Cause) -> str:
     """One cause as a clause without a full stop; a reason that this build has no words for is spelled out."""
     template = CAUSES.get(cause.reason)
-    named = {name: shown(getattr(cause, name) or f"the {name}") for name in _NAMES}
+    named = {name: shown(getattr(cause, name) or _UNNAMED.get(name, f"the {name}")) for name in _NAMES}
     sentence = template.format(**named) if template else spelled(cause.reason)
     rest = [
         f"{name} {named[name]}"

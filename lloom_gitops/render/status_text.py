@@ -34,6 +34,26 @@ DECISIONS: dict[str, str] = {
 """What the controller decided, as the start of a sentence."""
 
 
+REASONS: dict[str, str] = {
+    "cooldown": "the last change is too short ago",
+    "drift": "what runs differs from the plan, and no plan says what to do",
+    "gaps": "an alias would answer nothing for a while, and nobody confirmed that",
+    "merged": "what was merged is planned and applied",
+    "noPlan": "there is no committed plan",
+    "notAuthentic": "the committed plan does not re-derive from what it names",
+    "notCurrent": "the committed plan was made from another desired state",
+    "nothingToDo": "what runs is what is wanted",
+    "overStops": "it would stop more lanes than may be stopped unasked",
+    "reverted": "a person took these moves back",
+    "reviewStands": "its moves were reviewed in an earlier plan",
+    "reviewed": "its plan was reviewed and merged",
+    "suspended": "applying is suspended",
+    "waits": "only steps for a person are left",
+    "whatIf": "the committed plan is a what-if plan, which only shows",
+}
+"""Why the agent decided as it did."""
+
+
 def why_text(status: Status | None) -> str:
     """One sentence that says how it stands and why."""
     if status is None:
@@ -87,22 +107,28 @@ def _controller_clause(controller: ControllerStatus) -> str:
     decision = DECISIONS.get(controller.decision) or f"The controller decides {spelled(controller.decision)}"
     because = because_text(controller.because)
     said = decision[0].lower() + decision[1:]
-    return f"{said} ({because})" if because else said
+    return f"{said}: {because}" if because else said
 
 
 def because_text(because: Mapping[str, Any]) -> str:
-    """A reason with its facts: `cooldown, left 4 min`."""
-    facts = [spelled(str(because["reason"]))] if "reason" in because else []
-    for name, value in because.items():
-        if name == "reason" or value is None:
-            continue
-        if name == "says":
-            facts.append(shown(str(value)))
-        elif name.endswith("Seconds") and isinstance(value, int):
-            facts.append(f"{spelled(name.removesuffix('Seconds'))} {duration(value)}")
-        else:
-            facts.append(f"{spelled(name)} {_plain(value)}")
-    return ", ".join(facts)
+    """A reason in words with its facts and what to do next: `the last change is too short ago (left 4 min)`."""
+    reason = str(because.get("reason", ""))
+    facts = [shown(str(because["says"]))] if because.get("says") else []
+    facts += [_fact(name, value) for name, value in because.items() if name not in _WORDS and value is not None]
+    said = REASONS.get(reason) or spelled(reason)
+    if facts:
+        said = f"{said} ({', '.join(facts)})" if said else ", ".join(facts)
+    hint = because.get("hint")
+    return f"{said}; next: {shown(str(hint))}" if hint else said
+
+
+_WORDS = frozenset({"reason", "says", "hint"})
+
+
+def _fact(name: str, value: Any) -> str:
+    if name.endswith("Seconds") and isinstance(value, int):
+        return f"{spelled(name.removesuffix('Seconds'))} {duration(value)}"
+    return f"{spelled(name)} {_plain(value)}"
 
 
 def _plain(value: Any) -> str:

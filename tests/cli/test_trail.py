@@ -87,7 +87,7 @@ def test_status_and_why(trail: Fleet) -> None:
     why = trail.call("why").out
     assert why == (
         "Plan 4f2a91c0 is carried out in part, see start:qwen38-27b-03 (110.2 GB used); "
-        "the controller holds (cooldown, left 4 min).\n"
+        "the controller holds: the last change is too short ago (left 4 min).\n"
     )
     shown = trail.call("status").out
     assert "failed   start:qwen38-27b-03  110.2 GB used; not tried again until something changes" in shown
