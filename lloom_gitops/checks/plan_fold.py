@@ -58,8 +58,10 @@ def _users(scene: Scene) -> dict[str, set[str]]:
 
 
 def _touched(scene: Scene, alias: str) -> bool:
-    """Whether a lane that the alias uses now is stopped, for however short a time."""
-    return any(lane in scene.stops for lane in scene.routes_before.get(alias, ((), ()))[1] if lane)
+    """Whether a lane that the alias uses now or then is stopped or restarted, for however short a time."""
+    down = {*scene.stops, *(change.lane for change in scene.plan.diff.residency if change.restarts)}
+    lanes = {*scene.routes_before.get(alias, ((), ()))[1], *scene.routes_after.get(alias, ((), ()))[1]}
+    return bool(lanes & down)
 
 
 class State:

@@ -24,7 +24,7 @@ def route_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
     for name, alias in scene.desired.aliases.items():
         planned = scene.plan.routes.get(name, EMPTY)
         yield from _entries(scene, sums, name, alias, planned)
-        yield from _order(scene, sums, name, alias, planned)
+        yield from _order(scene, sums, name, planned)
         yield from _uncovered(scene, name, planned)
         yield from _expects(scene, name, planned)
     for name in scene.plan.routes:
@@ -47,13 +47,16 @@ def _entries(scene: Scene, sums: Sums, name: str, alias: Alias, planned: Planned
             yield fault("planRouteLane", pointer, f"{lane_id} does not serve {model}")
         if not scene.meets(lane, alias):
             yield fault("planRouteNeeds", pointer, f"{lane_id} does not meet the needs of {name}")
-        unfit = unavailable(scene, sums, lane)
+        unfit = unavailable(scene, sums, lane, name)
         if unfit:
             yield fault("planRouteUnavailable", pointer, f"{name} counts on {lane_id}, which can't serve", found=unfit)
 
 
-def unavailable(scene: Scene, sums: Sums, lane: LaneFacts) -> str | None:
-    """Why a lane can't cover an alias in this outcome; None where it can."""
+def unavailable(scene: Scene, sums: Sums, lane: LaneFacts, alias: str | None = None) -> str | None:
+    """Why a lane can't cover an alias in this outcome; None where it can.
+
+    A lane that was over a bound when the pool was adopted covers its aliases (those that lead to it now), and no other.
+    """
     if scene.dead(lane):
         return "lost"
     if lane.id in scene.left:
@@ -68,7 +71,8 @@ def unavailable(scene: Scene, sums: Sums, lane: LaneFacts) -> str | None:
         blocked = obstacle(scene, lane)
         if blocked:
             return blocked
-    for broken in sums.broken(lane.memory, loads=(lane.id,)):
+    own = lane.id in (scene.routed_now if alias is None else scene.routes_before.get(alias, ((), ()))[1])
+    for broken in sums.broken(lane.memory, loads=(lane.id,), adopted=(lane.id,) if own else ()):
         if broken.lanes and lane.id in broken.lanes:
             return f"memory: {broken.domain} {broken.mib} of {broken.bound} MiB"
     return None
@@ -82,7 +86,7 @@ def _held(scene: Scene, lane: LaneFacts) -> bool:
     )
 
 
-def _order(scene: Scene, sums: Sums, name: str, alias: Alias, planned: PlannedRoute) -> Iterator[Finding]:
+def _order(scene: Scene, sums: Sums, name: str, planned: PlannedRoute) -> Iterator[Finding]:
     """The route is the wished order without what is not covered; nothing that is covered is left out."""
     order, external = scene.wished_order(name)
     pointer = at("routes", name, "route")
@@ -98,7 +102,7 @@ def _order(scene: Scene, sums: Sums, name: str, alias: Alias, planned: PlannedRo
     for model in order:
         if model in planned.route:
             continue
-        covers = "external" if model in external else _covering(scene, sums, alias, model)
+        covers = "external" if model in external else _covering(scene, sums, name, model)
         if not covers or _hidden(scene, covers):
             continue
         if not (old and planned.route and _after(order, model, planned.route[0])):
@@ -117,7 +121,7 @@ def _hidden(scene: Scene, covers: str) -> bool:
     return lane is not None and scene.hands_off(lane) and not lane.loaded
 
 
-def _covering(scene: Scene, sums: Sums, alias: Alias, model: str) -> str | None:
+def _covering(scene: Scene, sums: Sums, alias: str, model: str) -> str | None:
     """A lane that would cover a model in this outcome, recomputed; recipes that are not installed don't count."""
     if any(key.rpartition("@")[0] == model for key in pins(scene)):
         # A pin puts the model in one place; whether it is served from there is judged with the wishes.
@@ -125,9 +129,9 @@ def _covering(scene: Scene, sums: Sums, alias: Alias, model: str) -> str | None:
     for name in scene.lanes_of_model.get(model, ()):
         lane = scene.lanes[name]
         unknown = any(key not in scene.limits or scene.limits[key].limit_mib is None for key in lane.memory)
-        if not scene.meets(lane, alias) or (unknown and not lane.loaded):
+        if not scene.meets(lane, scene.desired.aliases[alias]) or (unknown and not lane.loaded):
             continue
-        if not scene.vacating(lane) and unavailable(scene, sums, lane) is None:
+        if not scene.vacating(lane) and unavailable(scene, sums, lane, alias) is None:
             return name
     return None
 

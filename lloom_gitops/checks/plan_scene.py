@@ -324,10 +324,9 @@ class Scene:
         return self.lanes.get(planned.lanes[0])
 
     @cached_property
-    def in_use(self) -> frozenset[str]:
-        """Lanes that hold memory or stand in a route as things are now: adopted as they are, also over a bound."""
-        routed = {lane for _, behind in self.routes_before.values() for lane in behind if lane is not None}
-        return frozenset(routed | {name for name, lane in self.lanes.items() if lane.state.holds_memory})
+    def routed_now(self) -> frozenset[str]:
+        """Lanes in a route as things are now."""
+        return frozenset(lane for _, behind in self.routes_before.values() for lane in behind if lane is not None)
 
     def held_on_cordoned(self, alias: str) -> bool:
         """Only lanes that should leave serve it (heldOnCordoned): it counts as served by nothing."""

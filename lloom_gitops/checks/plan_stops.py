@@ -127,6 +127,12 @@ def _room_fault(scene: Scene, graph: Graph, step: Step, lane: LaneFacts) -> str 
     return None
 
 
+def _ours_alone(scene: Scene, lane: LaneFacts) -> bool:
+    """Started by the agent, where it may stay, and named by no pin."""
+    started = lane.managed and lane.started_by == "agent"
+    return started and not scene.vacating(lane) and not _pinned(scene, lane)
+
+
 def _pinned(scene: Scene, lane: LaneFacts) -> bool:
     return any(names(key, lane) for key in pins(scene))
 
@@ -144,5 +150,5 @@ def _must_leave(scene: Scene, lane: LaneFacts) -> Iterator[Finding]:
         yield fault("planStopMissing", pointer, f"{lane.id} is on a cordoned node and is not needed", wanted="vacate")
     elif lane.document.when_unrouted == "stop" and lane.id not in scene.routed and not _pinned(scene, lane):
         yield fault("planStopMissing", pointer, f"{lane.id} is in no route any more", wanted="asked")
-    elif lane.managed and lane.started_by == "agent" and not scene.vacating(lane) and _has_moved(scene, lane) is None:
+    elif _ours_alone(scene, lane) and _has_moved(scene, lane) is None:
         yield fault("planStopMissing", pointer, f"the model of {lane.id} moved", wanted="moved")

@@ -64,23 +64,29 @@ class Sums:
             return False
         return weight is not Residency.AUTO or lane.id in self.scene.routed or lane.id in self.scene.started
 
-    def resident(self, key: str, which: Residency, *, now: bool = False) -> int:
-        """MiB of the lanes of one residency in a domain, in the outcome or as things are now."""
-        weigh = self.weight_now if now else self.weight
-        return sum(lane.memory[key] for lane in self.lanes_on.get(key, ()) if weigh(lane) is which)
+    def resident(self, key: str, which: Residency) -> int:
+        """MiB of the lanes of one residency in a domain, in the outcome."""
+        return sum(lane.memory[key] for lane in self.lanes_on.get(key, ()) if self.weight(lane) is which)
 
     def broken(
-        self, domains: Collection[str], changed: Mapping[str, Residency] | None = None, loads: Collection[str] = ()
+        self,
+        domains: Collection[str],
+        changed: Mapping[str, Residency] | None = None,
+        loads: Collection[str] = (),
+        adopted: Collection[str] = (),
     ) -> Iterator[Broken]:
         """Sums of these domains that are over their bounds.
 
-        `changed` gives lanes another residency than planned, `loads` names lanes that must be loadable besides.
+        `changed` gives lanes another residency than planned, `loads` names lanes that must be loadable besides; of
+        those only the `adopted` and the loaded ones may be over a bound as they are now.
         """
         for key in sorted(domains):
             limit = self.scene.limits.get(key)
             if limit is None or self.scene.gone(limit.node):
                 continue
-            yield from _Domain(self, key, dict(changed or {}), frozenset(loads)).broken()
+            domain = _Domain(self, key, dict(changed or {}), frozenset(loads))
+            domain.adopted |= set(adopted)
+            yield from domain.broken()
 
 
 class _Domain:
@@ -95,10 +101,11 @@ class _Domain:
         self.after = {lane.id: changed.get(lane.id, sums.weight(lane)) for lane in lanes}
         self.now = {lane.id: sums.weight_now(lane) for lane in lanes}
         self.facts = {lane.id: lane for lane in lanes}
-        # Only what is in use is adopted as it is, and what nobody touches; a lane that something is to count on and
-        # that nothing uses has no sum as things are now.
+        # What is in use is adopted as it is, and what nobody touches. What is to be counted on anew is not: only a
+        # loaded lane proves that it fits, whatever the figures say.
         untouched = {name for name, weight in self.after.items() if weight is self.now[name] is not Residency.AUTO}
-        self.adopted = sums.scene.in_use | (untouched - loads)
+        held = {lane.id for lane in lanes if lane.state.holds_memory}
+        self.adopted = held | ((sums.scene.routed_now | untouched) - loads)
         self.loadable = [lane for lane in lanes if sums.loadable(lane) or lane.id in loads]
 
     def _sum(self, weights: Mapping[str, Residency | None], which: Collection[Residency], but: Collection[str]) -> int:

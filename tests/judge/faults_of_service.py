@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from lloom_gitops.model.desired import Lane, Pin
+from lloom_gitops.model.desired import Lane, Needs, Pin
 from lloom_gitops.model.inventory import ObservedAlias
 from lloom_gitops.model.plan import (
     Because,
@@ -96,6 +96,16 @@ FAULTS: list[Fault] = [
         "planRouteUnavailable",
         cordoned,
         (seen_lane("video-03", memory_gb={"spark-node-03": Decimal(43)}),),
+    ),
+    (
+        "a lane over its bound for an alias that is not its own",
+        "planRouteUnavailable",
+        as_it_is,
+        (
+            seen_lane("video-03", memory_gb={"spark-node-03": Decimal(90)}),
+            alias("music", models=("ltx-2.5", "ace-step-1.5-xl"), needs=Needs()),
+            route("music", route=("ltx-2.5", "ace-step-1.5-xl"), lanes=("video-03", "music-03")),
+        ),
     ),
     (
         "external before a lane",

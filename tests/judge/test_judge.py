@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from lloom_gitops.checks.plan import judge
 from lloom_gitops.checks.plan_codes import MEANINGS
 from tests.judge import faults_of_account, faults_of_place, faults_of_service
-from tests.judge.changes import Change, built, desired
+from tests.judge.changes import Change, built, desired, seen_lane
 from tests.judge.plans import Case, as_it_is, cordoned
 
 FAULTS = [*faults_of_place.FAULTS, *faults_of_service.FAULTS, *faults_of_account.FAULTS]
@@ -44,3 +45,8 @@ def test_a_finding_says_where_what_was_wanted_and_what_was_found() -> None:
     assert finding.found
     assert finding.wanted != finding.found
     assert finding.hint
+
+
+def test_a_lane_adopted_over_its_bound_keeps_its_own_alias() -> None:
+    findings = judge(*built(as_it_is, seen_lane("video-03", memory_gb={"spark-node-03": Decimal(90)})))
+    assert {"planRouteUnavailable", "planRouteMissing", "planOverOnDemand"} & {f.code for f in findings} == set()

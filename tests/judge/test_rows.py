@@ -36,6 +36,10 @@ def lane(name: str, **fields: Any) -> Callable[[Pool], Pool]:
     return lambda pool: (pool[0], replace(pool[1], lanes=_changed(pool[1].lanes, (name,), **fields)))
 
 
+def document(name: str, **fields: Any) -> Callable[[Pool], Pool]:
+    return lambda pool: (replace(pool[0], lanes=_changed(pool[0].lanes, (name,), **fields)), pool[1])
+
+
 def standalone_routes(pool: Pool) -> Pool:
     aliases = dict.fromkeys(("cognition", "cognition-deep"), ObservedAlias(route=STANDALONE))
     return pool[0], replace(pool[1], aliases={**pool[1].aliases, **aliases})
@@ -71,6 +75,11 @@ ROWS = {
         (0, 0, 0, 180, 70),
     ),
     "standalone profile": ((), "standalone", TAKEN),
+    "standalone profile, the pair stops when unrouted": (
+        (document("qwen38-pair", when_unrouted="stop"),),
+        "standalone",
+        TAKEN,
+    ),
     "macbook cordoned": ((cordoned("macbook-local"),), None, FINE),
     "old builds": ((both, old_builds), None, TAKEN),
     "27B latched": ((both, lane("qwen38-27b-03", latched=True)), None, (0, 180, 0, 0, 0)),
