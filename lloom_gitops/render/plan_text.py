@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lloom_gitops.model.plan import Cause, DomainBudget, Plan, RouteChange, StartChange, Step
+from lloom_gitops.model.plan import Cause, DomainBudget, Plan, PlannedRoute, RouteChange, StartChange, Step
 from lloom_gitops.model.words import StepKind
 from lloom_gitops.render.amounts import counted, duration, gb, listed, number
 from lloom_gitops.render.bars import ASCII, UNICODE, bar
@@ -17,6 +17,8 @@ from lloom_gitops.render.layout import MIN_WIDTH, pad, table, wrap
 from lloom_gitops.render.page import Page
 
 _INDENT = "  "
+_ALL_DOMAINS = 12
+"""Up to so many memory domains all are shown; of more, only those in which something changes."""
 
 
 def plan_text(plan: Plan, page: Page = Page()) -> str:
@@ -134,8 +136,15 @@ def _routes(plan: Plan, page: Page) -> list[str]:
         if answers:
             lines += wrap(answers, page.width, f"{_INDENT * 3}then    ")
         planned = plan.routes.get(change.alias)
-        for model, causes in _by_model(planned.because if planned is not None else ()).items():
-            lines += wrap(f"{shown(model)}: {causes_text(causes)}", page.width, f"{_INDENT * 3}not     ")
+        lines += [] if planned is None else _left_out(planned, page)
+    return lines
+
+
+def _left_out(planned: PlannedRoute, page: Page) -> list[str]:
+    """What keeps models of the alias's own order out of its route."""
+    lines = []
+    for model, causes in _by_model(planned.because).items():
+        lines += wrap(f"{shown(model)}: {causes_text(causes)}", page.width, f"{_INDENT * 3}not     ")
     return lines
 
 
@@ -175,11 +184,14 @@ def _memory(plan: Plan, page: Page) -> list[str]:
     ]
     if not domains or not plan.steps:
         return []
-    name_width = min(max(width_of(shown(name)) for name, _ in domains), max(page.width, MIN_WIDTH) // 4)
+    moved = [(name, budget) for name, budget in domains if budget.before_gb != budget.after_gb]
+    listed_domains = domains if len(domains) <= _ALL_DOMAINS else moved
+    name_width = max((width_of(shown(name)) for name, _ in listed_domains), default=0)
     lines = []
-    for name, budget in domains:
-        lines += _memory_lines(shown(name), name_width, budget, page)
-    return lines
+    for name, budget in listed_domains:
+        lines += _memory_lines(shown(name), min(name_width, max(page.width, MIN_WIDTH) // 4), budget, page)
+    left = len(domains) - len(listed_domains)
+    return [*lines, f"{_INDENT}{counted(left, 'other domain')} as before"] if left else lines
 
 
 def _memory_lines(name: str, name_width: int, budget: DomainBudget, page: Page) -> list[str]:
@@ -210,6 +222,19 @@ def _uncovered(plan: Plan, page: Page) -> list[str]:
         lines += _marked(wrap(shown(alias), page.width, f"{_INDENT}! "), page.paint.bad)
         for cause in causes:
             lines += wrap(cause_text(cause), page.width, f"{_INDENT * 3}- ")
+    return lines
+
+
+def _external(plan: Plan, page: Page) -> list[str]:
+    changed = {change.alias for change in plan.diff.routes}
+    lines = []
+    for alias, planned in plan.routes.items():
+        if not planned.route or any(lane is not None for lane in planned.lanes):
+            continue
+        lines += _marked(
+            wrap(f"{shown(alias)}: {_route(planned.route, '')}", page.width, f"{_INDENT}! "), page.paint.warn
+        )
+        lines += [] if alias in changed else _left_out(planned, page)
     return lines
 
 
@@ -275,6 +300,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Plan, Page], list[str]]], ...] = (
     ("Residency", _residency),
     ("Routes", _routes),
     ("Not covered", _uncovered),
+    ("On an external model only", _external),
     ("Wishes that can't be met now", _unmet),
     ("Gaps", _gaps),
     ("Memory, GB loaded", _memory),
