@@ -187,6 +187,9 @@ class _Turn:
             more["result"] = status.result
         else:
             status = standing_status(seen, decision, branch.status)
+        if decision.way in (Way.NOTHING, Way.CLOSES):
+            # A run that was killed after its result had landed left its journal behind.
+            self._world.journal.end()
         if decision.way is Way.ADVISED:
             more["advice"] = self._advise(decision, branch, inventory)
         self._say(status)

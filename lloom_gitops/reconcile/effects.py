@@ -121,6 +121,12 @@ def gone(node: str, facts: Facts) -> bool:
     return seen is not None and Liveness(seen.get("liveness", Liveness.READY.value)).gone
 
 
+def has_its_room(step: Step, facts: Facts) -> bool:
+    """Whether the lane that a step starts holds its memory already."""
+    lane = facts["lanes"].get(step.lane)
+    return step.kind is StepKind.START and lane is not None and LaneState(lane["state"]).holds_memory
+
+
 def broken(step: Step, facts: Facts) -> str | None:
     """Why a start can't come about any more, in words; None while it still may."""
     lane = facts["lanes"].get(step.lane, {})

@@ -18,6 +18,7 @@ from lloom_gitops.reconcile.effects import (
     Effect,
     Facts,
     gone,
+    has_its_room,
     judge,
     lane_nodes,
     nodes_taken,
@@ -177,7 +178,7 @@ class ApplyMachine:
     def _looked(self, step: Step, state: StepState, facts: Facts, effect: Effect) -> StepState:
         """Done already, coming about by itself, clear to go, a person's, or stale."""
         if effect is Effect.HOLDS:
-            return record(state, verified(step, Outcome.DONE if state.attempts else Outcome.ALREADY))
+            return record(state, verified(step, Outcome.DONE if state.begun else Outcome.ALREADY))
         by_hand = self._by_hand(step, state, facts) if step.kind is StepKind.MANUAL else None
         if by_hand is not None and by_hand.outcome is not Outcome.WAITING:
             return by_hand
@@ -188,14 +189,16 @@ class ApplyMachine:
             return by_hand or msgspec.structs.replace(state, phase=Phase.CLEARED, delay=0.0)
         behind = self._could_mend(step, broken, facts)
         if behind:
-            return StepState(attempts=state.attempts, behind=behind)
+            return StepState(begun=state.begun, attempts=state.attempts, behind=behind)
         return record(state, Entry(step=step.id, kind=EntryKind.STALE, says=stale_words(broken, facts)))
 
     def _broken_read(self, step: Step, facts: Facts, effect: Effect) -> Read | None:
         owner = owner_of(step, facts, self._policy.head)
         if effect is Effect.UNREADABLE and owner is not None and step.kind is not StepKind.MANUAL:
             return Read(at=pointer("nodes", owner, "seen"), equals="present")
-        return next((read for read in step.reads if not holds(read, facts)), None)
+        # A start that was half done (up, but its residency is not set) needs no room any more: it takes it itself.
+        reads = [read for read in step.reads if read.at_least is msgspec.UNSET or not has_its_room(step, facts)]
+        return next((read for read in reads if not holds(read, facts)), None)
 
     def _could_mend(self, step: Step, read: Read, facts: Facts) -> frozenset[str]:
         """Earlier steps that are still to settle and whose effect `read` may wait for: steps that don't depend on each
@@ -260,7 +263,7 @@ def _spread(plan: Plan, states: dict[str, StepState], stopped_by: str | None) ->
     for step in plan.steps:
         state = states[step.id]
         if stopped_by is not None and state.phase in (Phase.IDLE, Phase.LOOKING, Phase.CLEARED):
-            what = "not done" if state.attempts else "not begun"
+            what = "not done" if state.begun else "not begun"
             states[step.id] = settle(state, Outcome.SKIPPED, f"{what}: superseded by {stopped_by}")
         elif state.phase is Phase.IDLE:
             states[step.id] = _after(step, state, states)

@@ -36,10 +36,12 @@ class Phase(StrEnum):
 
 
 class StepState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a step stands. `looks` and `looked` (seconds) count since the last call; `behind`: steps one of which must
+    """Where a step stands. `begun`: a call was made; `attempts` counts the answered ones, so that being killed is not
+    held against a step. `looks` and `looked` (seconds) count since the last call; `behind`: steps one of which must
     settle before the next look; `fell_away`: nothing is left to do for a person, dependents may go on."""
 
     phase: Phase = Phase.IDLE
+    begun: bool = False
     attempts: int = 0
     answer: Answer | None = None
     looks: int = 0
@@ -82,7 +84,7 @@ def replay(step: Step, state: StepState, entry: Entry) -> StepState:
     """`state` after a journal entry: the same at a restart as when it is written."""
     match entry.kind:
         case EntryKind.INTENT:
-            return StepState(phase=Phase.CARRYING, attempts=state.attempts + 1)
+            return StepState(phase=Phase.CARRYING, begun=True, attempts=state.attempts)
         case EntryKind.EFFECT:
             return _answered(step, state, entry.answer or Answer(kind=AnswerKind.LOST))
         case EntryKind.VERIFIED:
@@ -94,7 +96,7 @@ def replay(step: Step, state: StepState, entry: Entry) -> StepState:
 
 
 def _answered(step: Step, state: StepState, answer: Answer) -> StepState:
-    state = msgspec.structs.replace(state, answer=answer, looks=0, looked=0.0, delay=0.0, entry=None)
+    state = StepState(phase=state.phase, begun=True, attempts=state.attempts + 1, answer=answer)
     if answer.kind is AnswerKind.OK and step.kind is StepKind.DRAIN:
         # The driver watched the owner's own count; a later look would only see new requests.
         return record(state, verified(step, Outcome.DONE, answer.says))
@@ -112,7 +114,7 @@ def prove(step: Step, state: StepState, facts: Facts, effect: Effect, seconds: f
     """`state` after an observation that was to show the effect of a call (or of another's doing)."""
     state = _after_look(state, seconds)
     if effect is Effect.HOLDS:
-        return record(state, verified(step, Outcome.DONE if state.attempts else Outcome.ALREADY))
+        return record(state, verified(step, Outcome.DONE if state.begun else Outcome.ALREADY))
     answered = state.answer is not None and state.answer.kind is AnswerKind.OK
     over = state.looked >= _limit(step, state, effect)
     if effect is Effect.ABSENT and not answered and step.kind in IDEMPOTENT:

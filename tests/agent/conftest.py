@@ -27,6 +27,12 @@ def running_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimPool]:
 @pytest.fixture
 def pool(running_pool: SimPool) -> SimPool:
     """The pool as its fixture describes it."""
+    put_pool_back(running_pool)
+    return running_pool
+
+
+def put_pool_back(running_pool: SimPool) -> None:
+    """Routes, residencies, lanes and memory as at the pool's start."""
     for node in NODES:
         if running_pool.processes[node].poll() is not None:
             running_pool.start(node)
@@ -40,7 +46,6 @@ def pool(running_pool: SimPool) -> SimPool:
         running_pool.control(node, "set-foreign", gb=config["sim"]["machine"].get("foreignGb", 0))
         for lane, entry in config.get("runtimes", {}).items():
             _put_back(running_pool, node, lane, entry)
-    return running_pool
 
 
 @pytest.fixture

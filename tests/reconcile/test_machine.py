@@ -336,6 +336,23 @@ def test_after_a_crash_it_looks_before_it_acts() -> None:
     assert "start:new" not in pool.calls
 
 
+def test_a_start_that_was_half_done_needs_no_room_any_more() -> None:
+    """Killed between the load and its residency: the lane's own memory must not make its step stale."""
+    pool = FactPool(free=80)  # 40 are free before the load, 20 after it
+    journal = [Entry(step="start:new", kind=EntryKind.INTENT)]
+    pool.tree["lanes"]["new"]["state"] = "running"
+    _, steps = Driver(pool, swap(), journal).run().result()
+    assert steps["start:new"].outcome is Outcome.DONE
+    assert pool.tree["lanes"]["new"]["residency"] == "always"
+
+
+def test_being_killed_is_not_held_against_a_step() -> None:
+    pool = FactPool(free=120)
+    journal = [Entry(step="start:new", kind=EntryKind.INTENT)] * 9
+    _, steps = Driver(pool, swap(), journal).run().result()
+    assert steps["start:new"].outcome is Outcome.DONE
+
+
 def test_an_unknown_of_the_last_run_is_told_again_from_the_journal() -> None:
     pool = FactPool(free=120)
     journal = [
