@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,7 +65,10 @@ def _entries(fleet: Fleet) -> Iterator[LogEntry]:
             plans |= _plan_ids(fleet, rev)
         except BadRevision:
             continue  # a branch without commits, or a results branch that was not fetched
-    for commit in sorted(commits.values(), key=lambda each: each.committed, reverse=True):
+    ordered = list(commits.values())
+    if fleet.results_branch is not None:  # of one branch git's own order is better: clocks differ
+        ordered.sort(key=lambda each: datetime.fromisoformat(each.committed), reverse=True)
+    for commit in ordered:
         yield LogEntry(
             commit=commit.oid,
             when=commit.committed,

@@ -73,6 +73,7 @@ def plan(
     fleet = Fleet(context.repo)
     wanted = fleet.wanted()
     seen = inventory_for(fleet, wanted.desired, inventory, offline=offline or write, onto=onto)
+    _refuse_unknown_names(request, wanted, seen)
     made = make_plan(wanted, seen, request)
     if write:
         _write(fleet, seen, made)
@@ -122,6 +123,21 @@ def _refuse_contradictions(
         raise UsageError(code="usage", message="--check looks at the committed plan; it writes nothing")
     if onto is not None and not write:
         raise UsageError(code="usage", message="--onto goes with --write")
+
+
+def _refuse_unknown_names(request: PlanRequest, wanted: Wanted, seen: Seen) -> None:
+    """A misspelt name would otherwise be a what-if plan in which nothing is different."""
+    from lloom_gitops.codec.wording import nearest
+
+    nodes = {*wanted.desired.nodes, *seen.inventory.nodes}
+    pinned = [node for pin in request.pins for node in pin.rpartition("@")[2].split("+")]
+    named = [("--cordon", node, nodes) for node in request.cordons]
+    named += [("--pin", node, nodes) for node in pinned]
+    named += [("--profile", request.profile, set(wanted.desired.profiles))] if request.profile is not None else []
+    for flag, name, known in named:
+        if name not in known:
+            hint = nearest(name, known) or f"known: {', '.join(sorted(known)) or 'none'}"
+            raise UsageError(code="unknownName", message=f"{flag} {name}: there is none of that name", hint=hint)
 
 
 def make_plan(wanted: Wanted, seen: Seen, request: PlanRequest) -> Plan:

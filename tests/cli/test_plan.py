@@ -112,6 +112,9 @@ def test_a_what_if_plan_is_compared_with_the_committed_one(fleet: Fleet) -> None
     [
         pytest.param(("--pin", "nowhere"), id="a pin without a node"),
         pytest.param(("--pin", "model@a++b"), id="a pin with an empty node"),
+        pytest.param(("--offline", "--cordon", "spark-node-1"), id="a cordon of no node"),
+        pytest.param(("--offline", "--pin", "qwen3.8-27b@nowhere"), id="a pin to no node"),
+        pytest.param(("--offline", "--profile", "standalon"), id="no such profile"),
         pytest.param(("--effort", "heroic"), id="an effort that is none"),
         pytest.param(("--inventory", "no-such-file.yaml"), id="no such file"),
         pytest.param(("--onto", "main"), id="onto without write"),

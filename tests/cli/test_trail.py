@@ -115,3 +115,48 @@ def test_the_agents_own_ref_is_read_first(trail: Fleet, tmp_path: Path) -> None:
     away = trail.call("why")
     assert away.out == ran.out
     assert "origin can't be reached: shown as last fetched" in away.err
+
+
+def test_what_the_agent_writes_is_read_from_the_results_branch(fleet: Fleet) -> None:
+    branch = "lloom/results"
+    (fleet.root / "fleet/status.yaml").write_text(status_file(STATUS))
+    fleet.git("switch", "--quiet", "--create", branch)
+    fleet.commit("apply: 1 of 2 steps done")
+    fleet.git("switch", "--quiet", "main")
+    fleet.edit("fleet/pool.yaml", lambda text: f"{text}  writeBack: {{results: branch, resultsBranch: {branch}}}\n")
+    fleet.git("rm", "--quiet", "fleet/observed/inventory.yaml")
+    fleet.cordon("spark-node-01")
+    assert fleet.call("plan", "--write").code == 0
+    fleet.commit("Cordon the first Spark")
+
+    planned = fleet.call("plan", "--offline")
+    assert f"{branch}:fleet/observed/inventory.yaml" in planned.err
+    assert fleet.call("plan", "--check").code == 0
+    subjects = [entry["subject"] for entry in fleet.call("--json", "log").json["log"]]
+    assert sorted(subjects) == ["Cordon the first Spark", "apply: 1 of 2 steps done"]
+    assert fleet.call("why").out.startswith("Plan 4f2a91c0 is carried out in part")
+
+
+def test_the_log_of_two_branches_is_in_order_of_time_in_any_time_zone(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.edit("fleet/pool.yaml", lambda text: f"{text}  writeBack: {{results: branch, resultsBranch: results}}\n")
+    fleet.commit("Put results on a branch")
+    fleet.git("branch", "results")
+    for branch, when in (
+        ("main", "2026-03-01T10:00:00+09:00"),
+        ("results", "2026-03-01T03:00:00+00:00"),
+        ("main", "2026-02-28T23:00:00-05:00"),
+        ("results", "2026-03-01T15:00:00+10:00"),
+    ):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", when)
+        fleet.git("switch", "--quiet", branch)
+        (fleet.root / "fleet/status.yaml").write_text(status_file(Status(plan_commit=when)))
+        fleet.commit(when)
+    fleet.git("switch", "--quiet", "main")
+    assert [entry["subject"] for entry in fleet.call("--json", "log").json["log"]] == [
+        "2026-03-01T15:00:00+10:00",
+        "2026-02-28T23:00:00-05:00",
+        "2026-03-01T03:00:00+00:00",
+        "2026-03-01T10:00:00+09:00",
+    ]
