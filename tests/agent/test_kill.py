@@ -88,7 +88,7 @@ def test_killed_once_at_each_boundary(fleet: Callable[..., Fleet]) -> None:
     merged = here.tip()
     total = run_turn(here, 0)
     assert total is not None
-    assert total > 40
+    assert total > 30
     assert_as_undisturbed(here, starts, merged)
     for boundary in range(1, total + 1):
         _back(here, merged)
