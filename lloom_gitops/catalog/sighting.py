@@ -18,9 +18,10 @@ from lloom_gitops.catalog.sighting_wire import amount, by_id, choice, table
 from lloom_gitops.catalog.sighting_words import runtime_rows
 from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.inventory import Demand, Inventory, ObservedAlias, ObservedNode, Performance
-from lloom_gitops.model.words import LaneState, Management, ModelKind, Residency
+from lloom_gitops.model.words import LaneState, Management, ModelKind, NodeState, Residency
 
 _GIB = 1024**3
+_LEAVING = frozenset({NodeState.CORDON, NodeState.DRAIN})
 _AT_REST = frozenset({LaneState.RUNNING, LaneState.STOPPED, LaneState.FAILED})
 
 
@@ -53,7 +54,8 @@ def sight(
     }
     lanes = _with_declared(desired, previous, {**lanes, **found}, bodies, health)
     head = bodies.get(desired.pool.head)
-    behind = behind_head(head.models, lanes) if head is not None and head.models is not None else None
+    leaving = frozenset(name for name, node in desired.nodes.items() if node.state in _LEAVING)
+    behind = behind_head(head.models, lanes, leaving) if head is not None and head.models is not None else None
     if behind is not None:
         ids = head_models(behind)
         lanes = {name: msgspec.structs.replace(lane, head_model=ids.get(name)) for name, lane in lanes.items()}
@@ -177,8 +179,8 @@ def _names_at(
     rows = by_id(table(bodies.models).get("models"))
     models = {name: row for name, row in rows.items() if not row.get("alias")}
     kinds = {name: choice(row.get("kind", ModelKind.CHAT.value), ModelKind) for name, row in models.items()}
-    known = behind or {}
-    return {name: (known[name][1] if name in known else name, kind) for name, kind in kinds.items() if kind is not None}
+    ours = {name: places[0][1] for name, places in (behind or {}).items()}
+    return {name: (ours.get(name, name), kind) for name, kind in kinds.items() if kind is not None}
 
 
 def _demand(

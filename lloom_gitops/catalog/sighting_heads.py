@@ -10,22 +10,35 @@ from lloom_gitops.catalog.sighting_lanes import targets
 from lloom_gitops.catalog.sighting_wire import by_id, table, text
 from lloom_gitops.model.inventory import ObservedAlias, ObservedLane
 
-Behind = dict[str, tuple[str, str]]
-"""Model id at the head to the lane behind it and the model's name there; ids of external models are absent."""
+Place = tuple[str, str]
+"""A lane and the model's name there."""
+
+Behind = dict[str, tuple[Place, ...]]
+"""Model id at the head to what is behind it, the one that counts first; ids of external models are absent."""
 
 
-def behind_head(models: Mapping[str, Any], lanes: Mapping[str, ObservedLane]) -> Behind:
-    """Resolve every model id of the head's `/gateway/models`. Where one id has several lanes, the first one counts."""
+def behind_head(
+    models: Mapping[str, Any], lanes: Mapping[str, ObservedLane], leaving: frozenset[str] = frozenset()
+) -> Behind:
+    """Resolve every model id of the head's `/gateway/models`.
+
+    The head spreads requests over all lanes of an id. The one that counts is a loaded one, on a node that people don't
+    empty (`leaving` names those that they do) if there is one, then the first by id.
+    """
     found: Behind = {}
     for name, row in sorted(by_id(models.get("models")).items()):
         if row.get("alias"):
             continue
         shown = targets(row) or [dict(row)]
-        resolved = (_resolve(name, {**target, "model": row}, lanes) for target in shown)
-        first = next((place for place in resolved if place is not None), None)
-        if first is not None:
-            found[name] = first
+        places = {place for target in shown if (place := _resolve(name, {**target, "model": row}, lanes)) is not None}
+        if places:
+            found[name] = tuple(sorted(places, key=lambda place: _order(place, lanes, leaving)))
     return found
+
+
+def _order(place: Place, lanes: Mapping[str, ObservedLane], leaving: frozenset[str]) -> tuple[bool, bool, Place]:
+    lane = lanes[place[0]]
+    return (not lane.state.loaded, not leaving.isdisjoint(lane.nodes), place)
 
 
 def _resolve(name: str, target: Mapping[str, Any], lanes: Mapping[str, ObservedLane]) -> tuple[str, str] | None:
@@ -47,10 +60,8 @@ def _model_of(lane: ObservedLane, name: str, upstream: str) -> str:
 
 def head_models(behind: Behind) -> dict[str, str]:
     """The head's id for each lane: that of the lane's first model there."""
-    found: dict[str, str] = {}
-    for name, (lane, _) in sorted(behind.items(), key=lambda entry: (entry[1], entry[0])):
-        found.setdefault(lane, name)
-    return found
+    places = sorted((place, name) for name, shown in behind.items() for place in shown)
+    return {lane: name for (lane, _), name in reversed(places)}
 
 
 def observed_aliases(
@@ -60,7 +71,7 @@ def observed_aliases(
     count = Counter(model for lane in lanes.values() for model in lane.models)
     found: dict[str, ObservedAlias] = {}
     for alias, route in sorted(routes.items()):
-        places = [behind.get(entry) for entry in route]
+        places = [behind[entry][0] if entry in behind else None for entry in route]
         models = tuple(place[1] if place else entry for place, entry in zip(places, route, strict=True))
         plain = all(place is None or count[place[1]] == 1 for place in places)
         found[alias] = ObservedAlias(

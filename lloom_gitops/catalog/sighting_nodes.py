@@ -88,6 +88,7 @@ def seen_node(
     inventory, machine = bodies.inventory, bodies.machine
     declared = desired.nodes.get(name)
     known = previous or ObservedNode()
+    found = features(bodies.node, bodies.routing, bodies.has_profiles)
     return ObservedNode(
         member=known.member,
         state=known.state,
@@ -100,7 +101,7 @@ def seen_node(
         images=_names(inventory, "images"),
         links=_links(name, desired, inventory, machine),
         admission=_admission(name, bodies, known),
-        gateway=GatewayBuild(features=features(bodies.node, bodies.routing, bodies.has_profiles)),
+        gateway=known.gateway if found is None else GatewayBuild(features=found),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
@@ -13,6 +14,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 _LONGEST_TEXT = 200
 _LARGEST = 1e12
+_PLACE = re.compile(r"\w+://\S+|(?<![\w.])[~.]{0,2}/\S+|\b[A-Za-z]:\\\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -42,6 +44,12 @@ def word(value: Any) -> str | None:
     if cleaned is None or "://" in cleaned or "\\" in cleaned or cleaned.startswith(("/", "~", ".")):
         return None
     return cleaned
+
+
+def prose(value: Any) -> str | None:
+    """`text` of a gateway's message, with paths and addresses taken out: such text ends up in commits (INV-4)."""
+    cleaned = text(value)
+    return None if cleaned is None else _PLACE.sub("…", cleaned)
 
 
 def last_part(value: Any) -> str | None:

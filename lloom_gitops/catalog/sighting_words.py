@@ -89,18 +89,20 @@ def group_members(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def features(
-    node: Mapping[str, Any] | None, routing: Mapping[str, Any] | None, has_profiles: bool | None
-) -> tuple[Feature, ...]:
+    node: Mapping[str, Any], routing: Mapping[str, Any] | None, has_profiles: bool | None
+) -> tuple[Feature, ...] | None:
     """What the build can do, from `/gateway/node`, `/gateway/routing` and whether it knows fleet profiles.
 
     Lane rows are the better evidence; a gateway without lanes is judged by the profiles route, which came later than
-    both residency and suspension.
+    both residency and suspension. None where an answer that it takes is missing.
     """
     rows = runtime_rows(node).values()
-    manager = table(table((node or {}).get("node")).get("runtimeManager"))
+    if routing is None or (not rows and has_profiles is None):
+        return None
+    manager = table(table(node.get("node")).get("runtimeManager"))
     evidence = {
         Feature.RESIDENCY: _in_rows(rows, "preferredWarm", has_profiles),
-        Feature.ROUTE_MEMBERS: "routes" in (routing or {}),
+        Feature.ROUTE_MEMBERS: "routes" in routing,
         Feature.SUSPEND: _in_rows(rows, "maintenance", has_profiles),
         Feature.MEMORY_GUARD: "memorySafety" in manager,
     }

@@ -26,6 +26,8 @@ OWN_PROFILE = "lloom-gitops"
 _POLL_SECONDS = 0.25
 _LEGACY_ROUTE_KEYS = ("target", "fallbacks", "optionalFallbacks")
 
+_UNREADABLE = GatewayAnswer(kind="lost", code="timeout", says="the gateway stopped answering", retry=LATER)
+
 Edit = Callable[[dict[str, Any]], None]
 Shown = Callable[[dict[str, Any]], bool | None]
 
@@ -55,11 +57,15 @@ class GatewayConfigFile:
             ready = self._gateway.reachable()
             if ready.kind != "ok":
                 return ready
-            newer = Feature.ROUTE_MEMBERS in self._gateway.features()
+            features = self._gateway.features_now()
+            if features is None:
+                return _UNREADABLE
+            newer = Feature.ROUTE_MEMBERS in features
             if not newer and len(route) > 1:
                 return refused("oneTarget", f"this build routes {alias} to one model, not to {len(route)}", NEVER)
-            if newer and self._switched(alias, route):
-                return GatewayAnswer(kind="ok")
+            switched = self._switch(alias, route) if newer else None
+            if switched is not None:
+                return switched
             edit = _members_edit(alias, route) if newer else _target_edit(alias, route)
             return self._change(edit, lambda _: self._shows_route(alias, route))
 
@@ -69,7 +75,10 @@ class GatewayConfigFile:
             ready = self._gateway.reachable()
             if ready.kind != "ok":
                 return ready
-            if Feature.RESIDENCY in self._gateway.features():
+            features = self._gateway.features_now()
+            if features is None:
+                return _UNREADABLE
+            if Feature.RESIDENCY in features:
                 return self._gateway.set_residency(lane, residency, self._seconds)
             if residency is Residency.PREFERRED:
                 return refused("noPreferred", "this build knows no preferred lanes", NEVER)
@@ -77,13 +86,20 @@ class GatewayConfigFile:
                 _residency_edit(lane, residency), lambda config: self._shows_residency(config, lane, residency)
             )
 
-    def _switched(self, alias: str, route: tuple[str, ...]) -> bool:
-        """Whether one of the alias's own route profiles says the same and could be made the active one."""
-        for name, members in self._gateway.route_profiles(alias).items():
-            if tuple(members) == route:
-                answer = self._gateway.use_route_profile(alias, name, self._seconds)
-                return answer.kind == "ok" and self._shows_route(alias, route) is True
-        return False
+    def _switch(self, alias: str, route: tuple[str, ...]) -> GatewayAnswer | None:
+        """Make one of the alias's route profiles that says the same the active one; None where the file must do.
+
+        The gateway writes the file for it, so the file is left alone unless the gateway said no.
+        """
+        named = (name for name, members in self._gateway.route_profiles(alias).items() if tuple(members) == route)
+        profile = next(named, None)
+        if profile is None:
+            return None
+        answer = self._gateway.use_route_profile(alias, profile, self._seconds)
+        if answer.kind == "refused":
+            return None
+        shown = answer.kind == "ok" and self._wait(lambda: self._shows_route(alias, route)) is True
+        return answer if shown or answer.kind != "ok" else _UNREADABLE
 
     def _change(self, edit: Edit, shown: Shown) -> GatewayAnswer:
         try:
@@ -100,7 +116,7 @@ class GatewayConfigFile:
         if seen is True:
             return GatewayAnswer(kind="ok")
         if seen is None:
-            return GatewayAnswer(kind="lost", code="timeout", says="the gateway stopped answering", retry=LATER)
+            return _UNREADABLE
         return refused("notTakenOver", f"the gateway kept its old config; {self._take_back(before, after)}", LATER)
 
     def _wait(self, shown: Callable[[], bool | None]) -> bool | None:

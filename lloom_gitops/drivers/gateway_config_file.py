@@ -33,7 +33,7 @@ class Content:
     def document(self) -> dict[str, Any]:
         """The JSON object, keys in their order. Duplicate keys are refused: a rewrite would lose one of them."""
         try:
-            value = json.loads(self.raw, object_pairs_hook=_unique)
+            value = json.loads(self.raw, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as fault:
             raise FileFault("configInvalid", "the config file is not valid JSON") from fault
         if not isinstance(value, dict):
@@ -61,7 +61,10 @@ def read_content(path: Path) -> Content:
 def render(document: dict[str, Any], like: Content) -> bytes:
     """Two-space JSON as the gateway itself writes it; a final line break only if the file had one."""
     end = "\n" if like.raw.endswith(b"\n") else ""
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + end).encode()
+    try:
+        return (json.dumps(document, indent=2, ensure_ascii=False) + end).encode()
+    except UnicodeEncodeError as fault:
+        raise FileFault("configInvalid", "the config file has text that is no Unicode") from fault
 
 
 def replace_content(path: Path, before: Content, after: bytes) -> None:
@@ -77,8 +80,7 @@ def replace_content(path: Path, before: Content, after: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(after)
             file.flush()
-            with contextlib.suppress(PermissionError):
-                os.fchown(file.fileno(), before.uid, before.gid)
+            _keep_owner(file.fileno(), before)
             os.fchmod(file.fileno(), before.mode)
             os.fsync(file.fileno())
         if read_content(path).raw != before.raw:
@@ -92,6 +94,19 @@ def replace_content(path: Path, before: Content, after: bytes) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _keep_owner(handle: int, before: Content) -> None:
+    """A gateway that runs as somebody else must still be able to read its file."""
+    try:
+        os.fchown(handle, before.uid, before.gid)
+    except PermissionError as fault:
+        if before.uid != os.geteuid():
+            raise FileFault("configUnwritable", "the config file belongs to somebody else") from fault
+
+
+def _no_number(name: str) -> None:
+    raise FileFault("configInvalid", f"the config file holds {name}, which is no JSON")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lloom_gitops.catalog.sighting_routes import effective_routes
-from lloom_gitops.catalog.sighting_wire import items, table, text
+from lloom_gitops.catalog.sighting_wire import items, prose, table, text
 from lloom_gitops.catalog.sighting_words import (
     features,
     lane_latched,
@@ -41,14 +41,23 @@ class HttpGateway:
         self._calls = GatewayCalls(endpoint, key)
         self._clock = clock
         self._health_urls = dict(health_urls or {})
+        self._features: frozenset[str] = frozenset()
 
     def features(self) -> frozenset[str]:
-        """What this build can do beyond the oldest (`model.words.Feature`); empty also when it does not answer."""
+        """What this build can do beyond the oldest (`model.words.Feature`); what it could when it answered last."""
+        found = self.features_now()
+        if found is not None:
+            self._features = found
+        return self._features
+
+    def features_now(self) -> frozenset[str] | None:
+        """As `features`, but None when the gateway can't be read now."""
         node = self._calls.get("/gateway/node", READ_SECONDS)
-        if node.kind != "ok":
-            return frozenset()
-        routing = self._calls.get("/gateway/routing", READ_SECONDS)
-        return frozenset(features(node.body, routing.body, has_profiles(self._calls)))
+        routing = self._calls.get("/gateway/routing", READ_SECONDS) if node.kind == "ok" else node
+        if routing.kind != "ok":
+            return None
+        found = features(node.body, routing.body, has_profiles(self._calls))
+        return None if found is None else frozenset(found)
 
     def reachable(self) -> GatewayAnswer:
         """Whether the gateway answers and takes changes: `deployment_fenced` while its fence is up."""
@@ -74,7 +83,7 @@ class HttpGateway:
             active_requests=requests_in_flight(row),
             residency=lane_residency(row),
             latched=lane_latched(row),
-            last_error=text(row.get("lastError")),
+            last_error=prose(row.get("lastError")),
         )
 
     def admission(self, lane: str) -> GatewayAnswer:
@@ -139,9 +148,10 @@ class HttpGateway:
         return effective_routes(answer.body) if answer.kind == "ok" else None
 
     def route_profiles(self, alias: str) -> Mapping[str, Sequence[str]]:
-        """Named member lists of an alias (newer builds); empty when it has none or can't be read."""
+        """Member lists of an alias by profile (newer builds), none while members are suspended or it can't be read."""
         answer = self._calls.get("/gateway/routing", READ_SECONDS)
-        named = table(table(table(answer.body.get("aliases")).get(alias)).get("routeProfiles"))
+        entry = table(table(answer.body.get("aliases")).get(alias))
+        named = {} if items(entry.get("suspendedMembers")) else table(entry.get("routeProfiles"))
         return {name: tuple(map(str, items(table(profile).get("members")))) for name, profile in named.items()}
 
     def use_route_profile(self, alias: str, profile: str, timeout_seconds: float) -> GatewayAnswer:
@@ -179,7 +189,7 @@ class HttpGateway:
                 if job.get("status") == "succeeded":
                     return GatewayAnswer(kind="ok", body=job)
                 if job.get("status") != pending:
-                    says = text(job.get("error")) or f"the job ended as {text(job.get('status'))}"
+                    says = prose(job.get("error")) or f"the job ended as {text(job.get('status'))}"
                     return refused("jobFailed", says, LATER, job)
             if self._clock.monotonic() >= deadline:
                 return GatewayAnswer(kind="lost", code="timeout", says="the job goes on", retry=LATER)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
-from lloom_gitops.catalog.sighting_wire import table, text
+from lloom_gitops.catalog.sighting_wire import prose, table, text
 from lloom_gitops.drivers.gateway_http_refusals import LATER, NEVER, refused, retry_of
 from lloom_gitops.ports import GatewayAnswer
 
@@ -163,7 +163,7 @@ def _judge(status: int, raw: bytes | None) -> GatewayAnswer:
     if 400 <= status < 500 or (status >= 500 and body is not None and "error" in body):
         error = table((body or {}).get("error"))
         code = text(error.get("code")) or f"http{status}"
-        says = text(error.get("message")) or f"HTTP {status}"
+        says = prose(error.get("message")) or f"HTTP {status}"
         return refused(code, says, retry_of(status, code), body)
     if body is None or status >= 500:
         # A page of something in between: whether the gateway got the call can't be told.

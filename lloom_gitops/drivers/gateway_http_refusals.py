@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from lloom_gitops.catalog.sighting_wire import amount, items, table, text
+from lloom_gitops.catalog.sighting_wire import amount, items, prose, table, text
 from lloom_gitops.ports import GatewayAnswer
 
 LATER = "later"
@@ -61,7 +61,7 @@ def admission_refusal(lane: str, plan: Mapping[str, Any]) -> GatewayAnswer | Non
     says. Numbers decide between temporary and permanent: the oldest builds call a refusal temporary as soon as any lane
     anywhere is busy.
     """
-    errors = [said for error in items(plan.get("validationErrors")) if (said := text(error))]
+    errors = [said for error in items(plan.get("validationErrors")) if (said := prose(error))]
     if errors or plan.get("ok") is False:
         down = any(table(node).get("reachable") is False for node in _touched_nodes(plan).values())
         code, retry = ("nodeUnreachable", LATER) if down else ("invalidPlan", NEVER)

@@ -165,7 +165,8 @@ class Observer:
                 return _Answer(alive=True, note="its status could not be read")
             if due or cached is None:
                 cached = _Hardware(self._clock.monotonic(), block.get("inventory"), has_profiles(calls))
-                self._hardware[name] = cached
+                if cached.has_profiles is not None:
+                    self._hardware[name] = cached
         body = {**first.body, "node": {**block, "inventory": cached.inventory}}
         return _Answer(alive=True, bodies=msgspec.structs.replace(bodies, node=body, has_profiles=cached.has_profiles))
 

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -24,11 +25,15 @@ NOBODY = "http://127.0.0.1:9"
 
 
 @contextmanager
-def running(folder: Path, build: str, *nodes: str) -> Iterator[SimPool]:
-    """The named gateways of the three-Spark pool, the others being down; loading `video-03` always fails."""
+def running(folder: Path, build: str, *nodes: str, recipes: dict[str, Any] | None = None) -> Iterator[SimPool]:
+    """The named gateways of the three-Spark pool, the others being down; loading `video-03` always fails.
+
+    `recipes` is what can be installed there.
+    """
     spec = three_spark_spec(build=build, time_scale=TIME_SCALE)
     configs = {node: copy.deepcopy(spec.configs[node]) for node in nodes}
     for config in configs.values():
+        config["sim"]["recipes"] = recipes or {}
         for other in config["cluster"]["nodes"].values():
             other["endpoint"] = NOBODY
     if THIRD in configs:

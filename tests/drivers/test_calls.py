@@ -16,6 +16,7 @@ from lloom_gitops.model.words import LaneState
 from .broken_server import HTML, BrokenServer, answer, broken_server, json_answer
 
 KEY = "sk-very-secret-key"
+PLACES = "spawn /opt/me/bin/x ENOENT at http://10.1.2.3:8000/v1 (10.1.2.3:80, ~/models, ../x, C:\\x): Qwen/Qwen3 at 1/2"
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def server() -> Iterator[BrokenServer]:
                 "/failed": json_answer(500, {"error": {"message": "lane exited", "code": "server_error"}}),
                 "/busy": json_answer(429, {"error": {"message": "busy", "code": "runtime_capacity_busy"}}),
                 "/never": json_answer(503, {"error": {"message": "no", "code": "runtime_capacity_impossible"}}),
+                "/places": json_answer(500, {"error": {"message": PLACES, "code": "server_error"}}),
                 "/escape": json_answer(503, {"error": {"message": "\x1b[31mred\nline", "code": "x"}}),
             }
         )
@@ -89,6 +91,12 @@ def test_a_redirect_is_not_followed(server: BrokenServer) -> None:
 def test_text_of_a_gateway_is_cleaned(server: BrokenServer) -> None:
     with GatewayCalls(server.url, KEY) as calls:
         assert calls.get("/escape", 5).says == "[31mredline"
+
+
+def test_a_message_tells_no_paths_and_addresses(server: BrokenServer) -> None:
+    """What a gateway says ends up in commits."""
+    with GatewayCalls(server.url, KEY) as calls:
+        assert calls.get("/places", 5).says == "spawn … ENOENT at … (…, … … … Qwen/Qwen3 at 1/2"
 
 
 def test_only_the_authorization_header_carries_the_key(server: BrokenServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,6 +243,8 @@ def folder(tmp_path: Path) -> Path:
 BROKEN = {
     "no JSON": (b"{", "configInvalid"),
     "no object": (b"[]", "configInvalid"),
+    "no JSON number": (b'{"aliases": {}, "x": NaN}', "configInvalid"),
+    "no Unicode": (b'{"aliases": {}, "x": "\\ud800"}', "configInvalid"),
     "a key twice": (b'{"aliases": {"a": "x", "a": "y"}}', "configInvalid"),
     "aliases are no object": (b'{"aliases": []}', "configInvalid"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +38,8 @@ def third(running_third: SimPool) -> Iterator[SimPool]:
     running_third.control(THIRD, "set-foreign", gb=0)
     for lane in ("music-03", "video-03"):
         gateway(running_third, THIRD).stop(lane, 30)
-    assert gateway(running_third, THIRD).admit("image-03", 30).kind == "ok"
+    for lane in ("image-03", "spark03-stt"):
+        assert gateway(running_third, THIRD).admit(lane, 30).kind == "ok"
 
 
 def state(driver: HttpGateway, lane: str) -> LaneState:
@@ -61,8 +63,8 @@ def test_an_old_build_can_do_nothing_special(third_snapshot: SimPool) -> None:
 def test_a_lane_is_loaded_read_and_stopped(third: SimPool) -> None:
     driver = gateway(third, THIRD)
     assert state(driver, "music-03") is LaneState.STOPPED
-    assert driver.stop("image-03", 30).kind == "ok"
-    assert state(driver, "image-03") is LaneState.STOPPED
+    assert driver.stop("spark03-stt", 30).kind == "ok"
+    assert state(driver, "spark03-stt") is LaneState.STOPPED
     assert driver.admission("music-03").kind == "ok"
     assert state(driver, "music-03") is LaneState.STOPPED
     assert driver.admit("music-03", 30).kind == "ok"
@@ -117,6 +119,44 @@ def test_a_wrong_key_is_refused_for_good(third: SimPool) -> None:
     got = driver.stop("image-03", 5)
     assert (got.kind, got.code, got.retry) == ("refused", "unauthorized", "never")
     assert driver.read_lane("image-03", distributed=False) is None
+
+
+def test_requests_in_flight_are_counted_where_they_are_served(third: SimPool) -> None:
+    third.control(THIRD, "set-active", lane="spark03-tts", count=3)
+    reading = gateway(third, THIRD).read_lane("spark03-tts", distributed=False)
+    third.control(THIRD, "set-active", lane="spark03-tts", count=0)
+    assert reading is not None
+    assert reading.active_requests == 3
+
+
+def test_a_latched_lane_shows_its_evidence(third_newer: SimPool) -> None:
+    third_newer.control(THIRD, "latch", lane="image-03", usedGb=110.2, consumedGb=43.1)
+    reading = gateway(third_newer, THIRD).read_lane("image-03", distributed=False)
+    assert reading is not None
+    assert (reading.state, reading.latched) == (LaneState.FAILED, True)
+    assert reading.last_error is not None
+    assert "110.2" in reading.last_error
+
+
+def test_an_installation_is_watched_to_its_end(tmp_path: Path) -> None:
+    recipes = {"good": {"seconds": 40}, "bad": {"seconds": 40, "fails": "checksum differs"}, "slow": {"seconds": 9999}}
+    with running(tmp_path, "newer", THIRD, recipes=recipes) as pool:
+        driver = gateway(pool, THIRD)
+        assert driver.install("good", 30).kind == "ok"
+        got = driver.install("bad", 30)
+        assert (got.kind, got.code, got.says) == ("refused", "jobFailed", "checksum differs")
+        assert driver.install("no-such", 30).code == "installation_plan_failed"
+        assert driver.install("slow", 0.2).kind == "lost"
+        assert driver.install("good", 30).retry == "later"
+
+
+def test_a_fenced_gateway_takes_no_changes(third_newer: SimPool) -> None:
+    driver = gateway(third_newer, THIRD)
+    body = {"opId": "update", "timeoutMs": 1000}
+    assert third_newer.call(THIRD, "POST", "/gateway/deployment-fence/prepare", body).status_code == 200
+    for got in (driver.reachable(), driver.stop("image-03", 10), driver.admit("music-03", 10)):
+        assert (got.kind, got.code, got.retry) == ("refused", "deployment_fenced", "later")
+    assert state(driver, "image-03") is LaneState.RUNNING
 
 
 def test_residency_over_http_on_newer_builds(third_newer: SimPool) -> None:

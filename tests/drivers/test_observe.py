@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from lloom_gitops.model.inventory import Inventory, ObservedNode
 from lloom_gitops.model.words import LaneState, Liveness, Seen
 from lloom_gitops.sim.pool import SimPool, start_pool
 from lloom_gitops.sim.three_spark import HEAD, NODES, PAIR, set_pair, three_spark_spec
-from tests.contract.world import configs as contract_configs
 from tests.pools import three_spark
 
 from .bodies import fleet, node
@@ -102,35 +100,6 @@ def test_a_hung_and_a_dead_node_keep_their_facts(tmp_path: Path) -> None:
     assert {**lanes, PAIR: COMMITTED.lanes[PAIR]} == COMMITTED.lanes
     assert seen.inventory.aliases == COMMITTED.aliases
     assert [note.split(":")[0] for note in seen.notes] == [HEAD, "spark-node-02"]
-
-
-@pytest.mark.parametrize("build", ["snapshot", "newer"])
-def test_groups_of_a_cluster(tmp_path: Path, build: str) -> None:
-    """Three gateways that share one config: each lists all lanes, and each lane counts once, at its own node."""
-    shared = dataclasses.replace(three_spark_spec(build=build), configs=contract_configs(tmp_path))
-    with start_pool(shared, tmp_path / "pool") as pool:
-        nodes = {name: Node(endpoint=url) for name, url in pool.urls.items()}
-        desired = msgspec.structs.replace(fleet(*nodes), nodes=nodes)
-        seen = Observer(desired, lambda _: shared.key, SystemClock()).observe(Inventory(), {}).inventory
-    assert {name: lane.owner for name, lane in seen.lanes.items()} == {
-        "embed-01": "spark-node-01",
-        "chat-a-01": "spark-node-01",
-        "chat-a-02": "spark-node-02",
-        "flash-tp2": "spark-node-01",
-        "image-03": "spark-node-03",
-        "big-03": "spark-node-03",
-        "pinned-03": "spark-node-03",
-        "crash-03": "spark-node-03",
-        "slow-03": "spark-node-03",
-        "huge-03": "spark-node-03",
-        "external-03": "spark-node-03",
-    }
-    pair = encode(seen.lanes["flash-tp2"])
-    assert pair["nodes"] == ["spark-node-01", "spark-node-02"]
-    assert pair["memoryGb"] == {"spark-node-01": 84, "spark-node-02": 84}
-    assert (pair["headModel"], pair["models"], pair["maxSequences"]) == ("acme/flash", ["acme/flash"], 4)
-    assert encode(seen.aliases["chat"]) == {"lanes": ["chat-a-01"], "route": ["acme/chat-a"]}
-    assert encode(seen.aliases["embeddings"]) == {"route": ["acme/embed-4b"]}
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from lloom_gitops.codec import decode, encode
 from lloom_gitops.model.desired import Lane, Link, Node, PoolFacts
 from lloom_gitops.model.inventory import Accelerator, Inventory, LaneRecipe, MemoryDomain, Performance
 from lloom_gitops.model.pool import LivenessRule
-from lloom_gitops.model.words import DomainKind, LaneState, Liveness, Management, ModelKind, Residency, Seen
+from lloom_gitops.model.words import DomainKind, LaneState, Liveness, Management, ModelKind, NodeState, Residency, Seen
 from tests.pools import three_spark
 
 from .bodies import bodies, fleet, machine, model, newer, node, plan, row, see, status
@@ -396,6 +396,24 @@ def test_routes_in_our_names_for_models() -> None:
         "nested": {"route": ["front"]},
         "pictures": {"route": ["img"]},
     }
+
+
+def test_one_id_over_several_lanes_is_the_lane_that_counts() -> None:
+    """Loaded before not, then on a node that stays, then by id; each of the lanes can be routed to by that id."""
+    spread = {"id": "chat", "targets": [{"runtime": "chat-a"}, {"node": B, "upstreamModel": "chat"}]}
+    answers = federated()
+    answers[A] = msgspec.structs.replace(
+        answers[A], models={"models": [spread]}, routing={"aliases": {"front": {"members": ["chat"]}}, "routes": {}}
+    )
+    desired = fleet(A, B)
+    seen = see(desired, answers).inventory
+    assert encode(seen.aliases["front"]) == {"route": ["chat"], "lanes": ["chat-a"]}
+    assert [seen.lanes[name].head_model for name in ("chat-a", "chat-b")] == ["chat", "chat"]
+    cordoned = {**desired.nodes, A: msgspec.structs.replace(desired.nodes[A], state=NodeState.CORDON)}
+    leaving = msgspec.structs.replace(desired, nodes=cordoned)
+    assert see(leaving, answers).inventory.aliases["front"].lanes == ("chat-b",)
+    stopped = {**answers, B: bodies(B, {"chat-b": newer("idle")}, models=answers[B].models)}
+    assert see(leaving, stopped).inventory.aliases["front"].lanes == ("chat-a",)
 
 
 def test_a_silent_head_leaves_routes_as_they_were() -> None:
