@@ -119,20 +119,11 @@ def fault_answer(fault: BaseException, seconds: float) -> GatewayAnswer:
     """A fault of the network or of the client in our words: never delivered, or lost on the way."""
     import httpx
 
-    never_sent = (
-        httpx.ConnectError,
-        httpx.ConnectTimeout,
-        httpx.PoolTimeout,
-        httpx.ProxyError,
-        httpx.UnsupportedProtocol,
-        httpx.LocalProtocolError,
-        httpx.InvalidURL,
-    )
     if isinstance(fault, UnicodeError | httpx.LocalProtocolError):
         return GatewayAnswer(kind="unreachable", code="badKey", says="the key can't be sent as a header", retry=NEVER)
     if isinstance(fault, httpx.InvalidURL | httpx.UnsupportedProtocol):
         return GatewayAnswer(kind="unreachable", code="badEndpoint", says="the endpoint is no HTTP URL", retry=NEVER)
-    if isinstance(fault, never_sent):
+    if isinstance(fault, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.ProxyError):
         says = "nothing listens at the endpoint" if connection_refused(fault) else "the endpoint can't be reached"
         return GatewayAnswer(kind="unreachable", code="noConnection", says=says, retry=LATER)
     if isinstance(fault, httpx.TimeoutException):
