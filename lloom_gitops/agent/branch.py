@@ -77,14 +77,8 @@ def read_branch(store: FleetStore, commit: str) -> Branch:
 def plan_at(store: FleetStore, commit: str) -> CommittedPlan | None:
     """The plan in fleet/plan.yaml at a commit that put it there; None if it can't be read or its id is not its own."""
     data = store.read_file(commit, PATHS[Kind.PLAN])
-    if data is None:
-        return None
-    try:
-        document = load_document(Kind.PLAN, data, PATHS[Kind.PLAN])
-    except DocumentError:
-        return None
-    plan: Plan = document.spec
-    if document.metadata.id != plan_id(plan):
+    plan = None if data is None or plan_fault(data) is not None else _plan(data)
+    if plan is None:
         return None
     trailers = store.log(commit, limit=1)[0].trailers
     return CommittedPlan(
@@ -96,19 +90,38 @@ def plan_at(store: FleetStore, commit: str) -> CommittedPlan | None:
     )
 
 
-def committed_plan(store: FleetStore, branch: Branch) -> CommittedPlan | None:
-    """The plan in force: the one on the protected branch, or where results go elsewhere the agent's own, if that is
-    the current one. None where the file is gone, can't be read or was edited."""
+def plan_fault(data: bytes) -> str | None:
+    """Why the bytes of a plan file are no plan of ours; None: they are."""
+    try:
+        document = load_document(Kind.PLAN, data, PATHS[Kind.PLAN])
+    except DocumentError as error:
+        return error.message
+    edited = document.metadata.id != plan_id(document.spec)
+    return f"{PATHS[Kind.PLAN]} was edited: its id is not the digest of what it says" if edited else None
+
+
+def _plan(data: bytes) -> Plan:
+    plan: Plan = load_document(Kind.PLAN, data, PATHS[Kind.PLAN]).spec
+    return plan
+
+
+def committed_plan(store: FleetStore, branch: Branch) -> tuple[CommittedPlan | None, str | None]:
+    """The plan in force, or what is wrong with the file: the one on the protected branch, or where results go elsewhere
+    the agent's own, if that is the current one. Neither where there is no file."""
     found: list[CommittedPlan] = []
+    faults: list[str] = []
     for rev in dict.fromkeys((branch.results, branch.commit)):
-        history = store.history_of(rev, PATHS[Kind.PLAN])
-        plan = plan_at(store, history[0][0]) if history else None
-        if plan is not None and store.read_file(rev, PATHS[Kind.PLAN]) is not None:
-            found.append(plan)
+        data = store.read_file(rev, PATHS[Kind.PLAN])
+        if data is None:
+            continue
+        fault = plan_fault(data)
+        faults += [] if fault is None else [fault]
+        plan = plan_at(store, store.history_of(rev, PATHS[Kind.PLAN])[0][0])
+        found += [] if plan is None else [plan]
     current = [plan for plan in found if plan.plan.inputs.desired == branch.digest]
     last = branch.status
     fresh = [plan for plan in current if last is None or last.plan_commit != plan.commit]
-    return next(iter((*fresh, *current, *found)), None)
+    return next(iter((*fresh, *current, *found)), None), next(iter(faults), None)
 
 
 def merged_since(store: FleetStore, branch: Branch) -> tuple[CommittedPlan, ...]:

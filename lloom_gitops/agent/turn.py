@@ -135,7 +135,7 @@ class _Turn:
 
     def _facts(self, branch: Branch, fresh: Plan) -> Tip:
         store, last = self._store, branch.status
-        committed = committed_plan(store, branch)
+        committed, fault = committed_plan(store, branch)
         last_plan = plan_at(store, last.plan_commit) if last is not None and last.plan_commit is not None else None
         return Tip(
             commit=branch.commit,
@@ -144,7 +144,7 @@ class _Turn:
             fresh=fresh,
             fresh_id=plan_id(fresh),
             committed=committed,
-            not_authentic=self._why_not_authentic(branch, committed),
+            not_authentic=fault if committed is None else self._why_not_authentic(branch, committed),
             last=last,
             last_plan=None if last_plan is None else last_plan.plan,
             merged=merged_since(store, branch),
@@ -162,9 +162,9 @@ class _Turn:
             return reached != branch.commit and digest_at(self._store, reached) != branch.digest
         return last_plan is None or last_plan.plan.inputs.desired != branch.digest
 
-    def _why_not_authentic(self, branch: Branch, committed: CommittedPlan | None) -> str | None:
+    def _why_not_authentic(self, branch: Branch, committed: CommittedPlan) -> str | None:
         last = branch.status
-        if committed is None or committed.plan.inputs.desired != branch.digest:
+        if committed.plan.inputs.desired != branch.digest:
             return None
         if last is not None and last.plan_commit == committed.commit:
             return None

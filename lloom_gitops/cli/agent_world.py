@@ -28,7 +28,7 @@ from lloom_gitops.gitstore.commits import Author, Identity
 from lloom_gitops.gitstore.store import GitStore
 from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.words import Management
-from lloom_gitops.ports import Gateway
+from lloom_gitops.ports import Clock, Gateway
 
 
 def settings_for(repo: Path, **flags: Any) -> AgentSettings:
@@ -38,11 +38,16 @@ def settings_for(repo: Path, **flags: Any) -> AgentSettings:
 
 @contextmanager
 def agent_world(
-    repo: Path, settings: AgentSettings, *, stop: Callable[[], str | None], watchers: Sequence[Watcher] = ()
+    repo: Path,
+    settings: AgentSettings,
+    *,
+    stop: Callable[[], str | None],
+    watchers: Sequence[Watcher] = (),
+    clock: Clock | None = None,
 ) -> Iterator[tuple[World, Lease]]:
     """The world of one agent process, which holds its state folder meanwhile, and its lease, given back at the end."""
     state = StateFolder(Path(settings.state_dir), lambda: secrets.token_hex(8))
-    pool = _Pool(settings)
+    pool = _Pool(settings, clock or SystemClock())
     with state.held():
         memory = state.recall()
         state.remember(memory)
@@ -71,8 +76,8 @@ def agent_world(
 class _Pool:
     """Drivers for the gateways of a desired state; connections are kept while the endpoints stay the same."""
 
-    def __init__(self, settings: AgentSettings) -> None:
-        self.clock = SystemClock()
+    def __init__(self, settings: AgentSettings, clock: Clock) -> None:
+        self.clock = clock
         self._settings = settings
         self._made: dict[str, HttpGateway] = {}
         self._made_for: Desired | None = None
@@ -120,7 +125,7 @@ class _Pool:
         return replace(desired, nodes=moved)
 
 
-def _author(settings: AgentSettings, clock: SystemClock) -> Author:
+def _author(settings: AgentSettings, clock: Clock) -> Author:
     return Author(Identity(settings.author_name, settings.author_email), clock.now(), settings.signing_key)
 
 

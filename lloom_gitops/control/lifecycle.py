@@ -56,11 +56,11 @@ class CommittedPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Tip(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a turn.
 
-    `committed`: the plan at the tip. `not_authentic`: why that plan is not to be trusted (None: it is; asked only where
-    it is current). `fresh`: planning the tip from what is seen now. `last`: the committed status, `last_plan` the plan
-    it names. `merged`: plans that reached the branch since the last applied one, newest first. `asked`: the desired
-    state changed since it was last reached. `descends`: the tip descends from the last applied commit. `reverted`:
-    moves of the agent's own plans that a person took back.
+    `committed`: the plan at the tip. `not_authentic`: why that plan (or a file that is none) is not to be trusted;
+    None: it is, or nobody asked because it is not current. `fresh`: planning the tip from what is seen now. `last`: the
+    committed status, `last_plan` the plan it names. `merged`: plans that reached the branch since the last applied one,
+    newest first. `asked`: the desired state changed since it was last reached. `descends`: the tip descends from the
+    last applied commit. `reverted`: moves of the agent's own plans that a person took back.
     """
 
     commit: str
@@ -147,7 +147,7 @@ def _why_not(tip: Tip) -> str | None:
     """Why the plan at the tip is not applied as it is; None: it is."""
     plan = tip.committed
     if plan is None:
-        return "noPlan"
+        return "noPlan" if tip.not_authentic is None else "notAuthentic"
     if plan.plan.inputs.what_if:
         return "whatIf"
     if plan.plan.inputs.desired != tip.digest:

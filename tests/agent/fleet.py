@@ -6,6 +6,7 @@ import http.server
 import os
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from lloom_gitops.agent.turn_report import TurnReport
 from lloom_gitops.cli.agent_world import agent_world
 from lloom_gitops.cli.main import main
 from lloom_gitops.codec import load_document
+from lloom_gitops.drivers.clock import SystemClock
 from lloom_gitops.model.document import Kind
 from lloom_gitops.model.plan import Plan
 from lloom_gitops.model.status import Status
@@ -32,6 +34,13 @@ def git(folder: Path, *args: str, check: bool = True) -> str:
     done = subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0 or not check, f"git {' '.join(args)}: {done.stderr}"
     return done.stdout.rstrip("\n")
+
+
+class HastyClock(SystemClock):
+    """The real clock, but nobody sleeps long: the simulated pool lives 2,000 times as fast."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(min(seconds, 0.02))
 
 
 class PairServer:
@@ -141,8 +150,18 @@ class Fleet:
     def turn(
         self, *, by_person: bool = False, stop: Callable[[], str | None] = lambda: None, **flags: Any
     ) -> TurnReport:
-        with agent_world(self.home, self.settings(**flags), stop=stop) as (world, lease):
+        with agent_world(self.home, self.settings(**flags), stop=stop, clock=HastyClock()) as (world, lease):
             return turn.once(world, lease, by_person=by_person)
+
+    def command(self, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """The command line as a process, in the agent's clone."""
+        return subprocess.run(
+            self.argv(*words), env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+        )
+
+    def argv(self, *words: str) -> list[str]:
+        local = ["--state-dir", str(self.room / "state"), "--gateway-config", str(self.pool.configs[HEAD])]
+        return [sys.executable, "-m", "lloom_gitops.cli.main", "--repo", str(self.home), *words, *local]
 
     # What is there
 

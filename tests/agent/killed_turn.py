@@ -17,6 +17,7 @@ from typing import Any
 from lloom_gitops.agent.settings import load_settings
 from lloom_gitops.agent.turn import once
 from lloom_gitops.cli.agent_world import agent_world
+from tests.agent.fleet import HastyClock
 
 _CHANGES = frozenset({"append", "end", "admit", "stop", "set_residency", "set_route", "push", "publish", "remember"})
 
@@ -58,7 +59,7 @@ class Mortal:
 def main(home: Path, state: Path, config: Path, dies_at: int) -> None:
     boundaries = Boundaries(dies_at)
     settings = load_settings(home, {}, {"state_dir": str(state), "gateway_config": str(config)})
-    with agent_world(home, settings, stop=lambda: None) as (world, lease):
+    with agent_world(home, settings, stop=lambda: None, clock=HastyClock()) as (world, lease):
         gateways, configs = world.gateways, world.config
 
         def mortal_config(desired: Any) -> Any:
