@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lloom_gitops.model.errors import Finding
-from lloom_gitops.model.words import Residency
+from lloom_gitops.model.words import LaneState, Residency
 
 from .plan_codes import at, fault
 from .plan_hard import hard_residency
@@ -55,7 +55,7 @@ def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iter
         return
     better = [r for r in Residency if given.rank < r.rank <= wish.rank]
     for residency in better:
-        if not any(sums.broken(lane.memory, {lane.id: residency})):
+        if not any(sums.broken(lane.memory, {lane.id: residency})) and not _no_room(scene, lane):
             yield fault(
                 "planResidencyTooLittle",
                 pointer,
@@ -67,6 +67,21 @@ def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iter
         yield fault(
             "planResidencyUnsaid", at("diff", "residency"), f"{lane.id} gets less than {wish.value} and nothing says so"
         )
+
+
+def _no_room(scene: Scene, lane: LaneFacts) -> bool:
+    """Whether the lane could not be loaded beside what holds memory now and is not stopped by this plan."""
+    if lane.state.holds_memory:
+        return False
+    for key, peak in lane.peak.items():
+        limit = scene.limits[key].limit_mib if key in scene.limits else None
+        others = [other for other in scene.lanes.values() if other.state.holds_memory and other.id not in scene.stops]
+        started = [scene.lanes[name] for name in scene.started if name != lane.id]
+        held = sum((o.peak if o.state is LaneState.LOADING else o.memory).get(key, 0) for o in others)
+        held += sum(other.memory.get(key, 0) for other in started if not other.state.holds_memory)
+        if limit is None or held + peak > limit:
+            return True
+    return False
 
 
 def _said(scene: Scene, lane: LaneFacts, wish: Residency) -> bool:

@@ -191,7 +191,7 @@ class Scene:
         """Facts of a lane that does not exist yet, from its recipe; the plan only says which recipe goes where."""
         planned = self.plan.lanes.get(name)
         recipe = self.desired.recipes.get(step.recipe or "")
-        process = recipe and _process(recipe, planned.models if planned else ())
+        process = _process(recipe, planned.models if planned else ()) if recipe is not None else None
         if planned is None or recipe is None or process is None or process.memory_gb is None:
             return None
         needs = recipe.spec.requirements
@@ -278,6 +278,12 @@ class Scene:
             if name in self.plan.routes or name not in self.desired.aliases
         ]
         lanes = [lane for _, behind in routes for lane in behind]
+        return frozenset(lane for lane in lanes if lane is not None)
+
+    @cached_property
+    def led_to(self) -> frozenset[str]:
+        """Lanes in any route of the outcome, also in those of aliases that nothing covers, which stay as they are."""
+        lanes = [lane for _, behind in self.routes_after.values() for lane in behind]
         return frozenset(lane for lane in lanes if lane is not None)
 
     @cached_property

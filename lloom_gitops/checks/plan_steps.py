@@ -168,6 +168,9 @@ def _downgrade_first(scene: Scene, graph: Graph, stop: Placed, change: Placed) -
     if other.residency is None or other.residency.rank >= changed.residency.rank:
         return
     # A neighbour's downgrade may have to wait for what the stop makes room for.
+    restarts = changed.loaded and not scene.has(changed.owner, Feature.RESIDENCY)
+    if restarts and changed.id in scene.stops:
+        return  # such an edit would restart the lane that is about to be stopped: it comes after the stop
     late = (
         not graph.precedes(other, step) if changed.id == lane.id else place > index and not graph.precedes(step, other)
     )

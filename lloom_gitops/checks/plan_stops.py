@@ -95,7 +95,7 @@ def _has_moved(scene: Scene, lane: LaneFacts) -> str | None:
 
 def _elsewhere(scene: Scene, lane: LaneFacts) -> list[LaneFacts]:
     """Other lanes of the outcome's routes that serve a model of this lane; none while it is routed itself."""
-    if lane.id in scene.routed:
+    if lane.id in scene.led_to:
         return []
     return [
         scene.lanes[name]
@@ -110,7 +110,7 @@ def _is_asked(scene: Scene, lane: LaneFacts) -> str | None:
         return None
     if lane.document.when_unrouted != "stop":
         return "nobody asked for it"
-    return "it is still in a route" if lane.id in scene.routed else None
+    return "it is still in a route" if lane.id in scene.led_to else None
 
 
 def _room_fault(scene: Scene, graph: Graph, step: Step, lane: LaneFacts) -> str | None:

@@ -94,6 +94,7 @@ class _Domain:
 
     def __init__(self, sums: Sums, key: str, changed: dict[str, Residency], loads: frozenset[str]) -> None:
         self.key = key
+        self.unknown = sums.scene.limits[key].limit_mib is None
         self.limit = sums.scene.limits[key].limit_mib or 0
         self.budget = sums.scene.limits[key].budget_mib or 0
         self.co_resident = sums.scene.desired.pool.co_resident
@@ -127,6 +128,8 @@ class _Domain:
         after, now = self._sum(self.after, both, ()), self._sum(self.now, both, ())
         if after > max(self.budget, now):
             yield Broken(sum="residency", domain=self.key, mib=after, bound=max(self.budget, now))
+        if self.unknown:
+            return  # what runs there stays; whether more could be loaded is no question of sums
         autos = [lane for lane in self.loadable if self.after[lane.id] is Residency.AUTO]
         for lane in autos:
             yield from self._over("onDemand", self.budget, (lane,), lane.memory[self.key])

@@ -32,6 +32,7 @@ from lloom_gitops.reconcile.fold import fold
 from lloom_gitops.reconcile.order import order
 
 from .explain import because, below_wish, missing_models
+from .leaving import kept_lanes
 from .memory_sums import rules_of
 from .notes import all_gaps, notes
 from .objective import kept_sums, restarted
@@ -198,7 +199,9 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
 
 def _on_request(world: World, found: Found, lane: str) -> bool:
     outcome = found.outcome
-    return outcome.residency.get(lane) is Residency.AUTO and lane in outcome.routed and world.variants[lane].managed
+    undeclared = kept_lanes(world, world.desired.aliases)
+    routed = lane in outcome.routed or lane in undeclared
+    return routed and outcome.residency.get(lane) is Residency.AUTO and world.variants[lane].managed
 
 
 def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:

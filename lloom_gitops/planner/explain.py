@@ -7,6 +7,7 @@ import msgspec
 from lloom_gitops.catalog.memory import gib
 from lloom_gitops.model.plan import Because, Cause
 from lloom_gitops.model.words import Residency
+from lloom_gitops.reconcile.room import holding
 
 from .memory_sums import MemoryRules, Shortage, sums
 from .outcome import Outcome
@@ -129,4 +130,20 @@ def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str) ->
         shortage = rules.unloadable(world.variants[other], residency, planned)
         if shortage is not None and other not in outcome.shortages:
             return msgspec.structs.replace(shortage_cause(other, shortage, world), lane=other)
-    return Cause(reason="worseElsewhere", lane=lane, has=has.value, needs=Residency(wish).value)
+    return _no_room(world, outcome, lane) or Cause(reason="worseElsewhere", lane=lane, has=has.value, needs=wish.value)
+
+
+def _no_room(world: World, outcome: Outcome, lane: str) -> Cause | None:
+    """The domain on which a lane's load peak does not fit beside what is loaded and what the outcome keeps loaded."""
+    kept = {name for name, residency in outcome.residency.items() if residency is Residency.ALWAYS}
+    for key, peak in sorted(world.variants[lane].peak.items()):
+        limit = world.limits.get(key)
+        if limit is None or limit.limit_mib is None or lane in world.out:
+            continue
+        rest = (v for v in world.variants.values() if v.id != lane and (v.state.holds_memory or v.id in kept))
+        free = limit.limit_mib - sum((holding(v) or v.memory).get(key, 0) for v in rest)
+        if peak > free:
+            domain = f"{limit.node}/{limit.domain}"
+            short, has = gib(peak - free), gib(max(0, free))
+            return Cause(reason="noRoom", lane=lane, domain=domain, short_gb=short, needs_gb=gib(peak), has_gb=has)
+    return None

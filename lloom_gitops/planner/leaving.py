@@ -25,11 +25,16 @@ def why_retire(world: World, variant: Variant, routed: Collection[str], up: Coll
         return None
     if variant.declared.state == "stopped":
         return StopReason.ASKED
-    if variant.id in routed or variant.id in world.hard or any(variant.id in row for row in world.pinned.values()):
+    if variant.id in routed or variant.id in world.hard or _meets_a_pin(world, variant, routed):
         return None
     if variant.declared.when_unrouted == "stop":
         return StopReason.ASKED
     return StopReason.MOVED if _moved(world, variant, routed, up) else None
+
+
+def _meets_a_pin(world: World, variant: Variant, routed: Collection[str]) -> bool:
+    """Whether a pin is met by this lane and by no lane of the routes."""
+    return any(variant.id in lanes and not set(lanes) & set(routed) for lanes in world.pinned.values())
 
 
 def _moved(world: World, variant: Variant, routed: Collection[str], up: Collection[str]) -> bool:
@@ -42,14 +47,36 @@ def _moved(world: World, variant: Variant, routed: Collection[str], up: Collecti
     served = {model for lane in elsewhere for model in world.variants[lane].models}
     if not elsewhere or not set(variant.models) <= served or not set(elsewhere) <= set(up):
         return False
-    pinned = any(variant.id not in world.pinned.get(model, (variant.id,)) for model in variant.models)
-    return variant.started_by_agent or pinned
+    return variant.started_by_agent or any(_pinned_elsewhere(world, variant, model) for model in variant.models)
+
+
+def _pinned_elsewhere(world: World, variant: Variant, model: str) -> bool:
+    """Whether pins put a model on other nodes than the lane's, and none on these."""
+    places = [set(world.variants[lane].nodes) for lane in world.pinned.get(model, ())]
+    return bool(places) and set(variant.nodes) not in places
 
 
 def answering_now(world: World, alias: str) -> str | None:
     """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
-    _, lanes = world.current.get(alias, ((), ()))
-    return next((name for name in lanes if name is None or world.variants[name].loaded), None)
+    route, lanes = world.current.get(alias, ((), ()))
+    for model, name in zip(route, lanes, strict=False):
+        if name is None and model in world.externals:
+            return None
+        if name is not None and world.variants[name].loaded:
+            return name
+    return None
+
+
+def kept_lanes(world: World, covered: Collection[str]) -> frozenset[str]:
+    """Lanes in routes that the plan leaves as they are: of aliases nothing covers, and of those not declared here."""
+    removes = world.desired.unlisted == "remove"
+    return frozenset(
+        lane
+        for alias, (_, lanes) in world.current.items()
+        if alias not in covered and not (removes and alias not in world.desired.aliases)
+        for lane in lanes
+        if lane is not None
+    )
 
 
 def takes_over(world: World, lane: str, alias: str) -> bool:

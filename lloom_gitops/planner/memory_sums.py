@@ -85,10 +85,7 @@ def sums_now(world: World) -> Sums:
 
 
 class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one world. `now` are today's sums: a bound is never below them, for lanes that are part of what runs.
-
-    Part of it are lanes in a route now (`routed_now`), and for the load peak also those that are loaded.
-    """
+    """Bounds of one world. `now` are today's sums; `routed_now` are the lanes in a route now (see `unloadable`)."""
 
     world: World
     now: Sums
@@ -117,28 +114,28 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
         planned = sums(self.world, {**self._fixed(), **residency})
         found = {shortage.domain for shortage in self.over_budget(planned)}
         for name, wanted in residency.items():
-            if self.unloadable(self.world.variants[name], wanted, planned) is not None:
+            if self.unloadable(self.world.variants[name], wanted, planned, adopted=True) is not None:
                 found |= set(self.world.variants[name].memory)
         for lanes in self.broken_sets(residency, planned):
             found |= {key for name in lanes for key in self.world.variants[name].memory}
         return found
 
     def unloadable(
-        self, variant: Variant, wanted: Residency, planned: Sums, *, unrouted: bool = False
+        self, variant: Variant, wanted: Residency, planned: Sums, *, adopted: bool = False
     ) -> Shortage | None:
         """Why a lane could not be loaded beside the always lanes: the first domain and rule that fails, or None.
 
-        A lane that is not loaded and that the outcome routes nowhere (`unrouted`) has no claim to stay over a bound.
+        A loaded lane may stay over a bound as far as it is now. One that is not loaded may only for the aliases that
+        lead to it now (`adopted`): what is over budget when a pool is adopted covers its own aliases, and no others.
         """
+        claim = variant.state.holds_memory or (adopted and variant.id in self.routed_now)
         for key in sorted(variant.memory):
-            shortage = self._short_at(variant, wanted, planned, key, unrouted)
+            shortage = self._short_at(variant, wanted, planned, key, claim)
             if shortage is not None:
                 return shortage
         return None
 
-    def _short_at(
-        self, variant: Variant, wanted: Residency, planned: Sums, key: str, unrouted: bool
-    ) -> Shortage | None:
+    def _short_at(self, variant: Variant, wanted: Residency, planned: Sums, key: str, claim: bool) -> Shortage | None:
         mib, peak = variant.memory[key], variant.peak[key]
         limit = self.world.limits.get(key)
         known = limit is not None and limit.limit_mib is not None
@@ -149,11 +146,10 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
         now_own = mib if weight_now(variant) is Residency.ALWAYS else 0
         others_now = self.now.always.get(key, 0) - now_own
         if wanted is Residency.AUTO:
-            allowed = max(self._budget(key), others_now + mib if variant.id in self.routed_now else 0)
+            allowed = max(self._budget(key), others_now + mib if claim else 0)
             if others + mib > allowed:
                 return Shortage(rule="onDemand", domain=key, needs=others + mib, has=allowed)
-        adopted = variant.state.holds_memory or (variant.id in self.routed_now and not unrouted)
-        allowed = max(limit.limit_mib or 0 if limit else 0, others_now + peak if adopted else 0)
+        allowed = max(limit.limit_mib or 0 if limit else 0, others_now + peak if claim else 0)
         if others + peak > allowed:
             return Shortage(rule="loadPeak", domain=key, needs=others + peak, has=allowed)
         return None

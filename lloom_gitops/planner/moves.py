@@ -6,7 +6,7 @@ from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import LaneState, Residency, StopReason
 from lloom_gitops.reconcile.transition import Change, Route, Transition
 
-from .leaving import takes_over, touchable, why_retire
+from .leaving import kept_lanes, takes_over, touchable, why_retire
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World
 
@@ -31,9 +31,11 @@ def transition(
         head=world.head,
         aliases=world.desired.aliases,
         before=world.current,
+        externals=world.externals,
         after=after,
         removed=_removed(world),
         residency=outcome.residency,
+        installs=tuple(name for name in sorted(outcome.routed) if not world.variants[name].installed),
         starts=starts,
         stops=stops,
         changes=_changes(world, outcome, starts, stops),
@@ -111,7 +113,7 @@ def _fits_beside(world: World, lane: str, starts: list[str], leaving: frozenset[
 
 def _stops(world: World, outcome: Outcome, starts: tuple[str, ...]) -> dict[str, StopReason]:
     """Running lanes to stop for their own sake, by id."""
-    routed = outcome.routed
+    routed = outcome.routed | kept_lanes(world, [alias for alias, row in outcome.served.items() if row.entries])
     up = {*starts, *(name for name in routed if world.variants[name].loaded)}
     stops: dict[str, StopReason] = {}
     for name, variant in world.variants.items():

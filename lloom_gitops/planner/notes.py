@@ -14,9 +14,9 @@ from .world import LaneRole, NodeRole, World
 
 
 def all_gaps(found: Found, of_order: tuple[Gap, ...]) -> tuple[Gap, ...]:
-    """Gaps of the order, and those that draining nodes bring: aliases that only a drained lane answered."""
+    """Gaps of the order, and aliases nothing covers whose answering lane is stopped (its node drains, or it leaves)."""
     drained = []
-    for lane in found.change.drain_seconds:
+    for lane in found.change.stops:
         for alias, row in found.outcome.served.items():
             if not row.entries and found.change.answering(alias) == lane:
                 drained.append(Gap(alias=alias, seconds=0, because=f"drain:{lane}"))

@@ -9,7 +9,7 @@ import msgspec
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import Feature, Residency
 
-from .leaving import takes_over, why_retire
+from .leaving import kept_lanes, takes_over, why_retire
 from .memory_sums import MemoryRules, Shortage, Sums, sums
 from .world import Entry, LaneRole, NodeRole, World, unsuitable
 
@@ -83,20 +83,14 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
     planned = sums(world, residency)
     if not ignore_memory and (rules.over_budget(planned) or rules.broken_sets(residency, planned)):
         return None
-    shortages: dict[str, Shortage] = {}
-    usable: set[str] = set()
+    able = Able(usable=set(), adopted=set(), shortages={})
     for name, wanted in residency.items():
-        fixed = world.roles[name] is LaneRole.FIXED
-        as_it_is = ignore_memory or (fixed and world.variants[name].loaded)
-        shortage = None if as_it_is else rules.unloadable(world.variants[name], wanted, planned)
-        if shortage is None:
-            usable.add(name)
-        elif wanted is not Residency.AUTO and not fixed:
-            return None
-        else:
-            shortages[name] = shortage
-    served, held, staying = _serve(world, choice, usable, _can_stay(world, rules, planned))
-    if not ignore_memory and _idle_over_bound(world, rules, planned, residency, served):
+        _sort_lane(world, rules, planned, name, wanted, able, ignore_memory=ignore_memory)
+    if any(residency[name] is not Residency.AUTO and _decided(world, name) for name in able.shortages):
+        return None
+    served, held, staying = _serve(world, choice, able, _can_stay(world, rules))
+    routed = {lane for row in served.values() for _, lane in row.entries}
+    if any(residency[name] is not Residency.AUTO and name not in routed for name in able.adopted):
         return None
     for name in staying:
         residency[name] = world.variants[name].residency
@@ -104,7 +98,7 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
     return Outcome(
         choice=choice,
         residency=dict(sorted(residency.items())),
-        shortages=shortages,
+        shortages=able.shortages,
         served=served,
         held=held,
         leaving=leaving,
@@ -113,55 +107,84 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
     )
 
 
-def _idle_over_bound(
-    world: World, rules: MemoryRules, planned: Sums, residency: dict[str, Residency], served: dict[str, Served]
-) -> bool:
-    """Whether a lane that no route uses is to be kept loaded over a bound that only a routed lane may exceed."""
-    routed = {lane for row in served.values() for _, lane in row.entries}
-    return any(
-        wanted is not Residency.AUTO
-        and name not in routed
-        and world.roles[name] is LaneRole.FREE
-        and rules.unloadable(world.variants[name], wanted, planned, unrouted=True) is not None
-        for name, wanted in residency.items()
-    )
+class Able(msgspec.Struct, kw_only=True):
+    """Lanes by whether they can be loaded: for any alias, only for those that lead to them now, or not at all."""
+
+    usable: set[str]
+    adopted: set[str]
+    shortages: dict[str, Shortage]
+
+    def but(self, lane: str) -> Able:
+        """The same without one lane."""
+        return Able(usable=self.usable - {lane}, adopted=self.adopted - {lane}, shortages=self.shortages)
+
+    def beside(self, lanes: Collection[str]) -> Able:
+        """The same with more lanes that serve anybody."""
+        return Able(usable=self.usable | set(lanes), adopted=self.adopted, shortages=self.shortages)
+
+
+def _sort_lane(
+    world: World,
+    rules: MemoryRules,
+    planned: Sums,
+    name: str,
+    wanted: Residency,
+    able: Able,
+    *,
+    ignore_memory: bool,
+) -> None:
+    variant = world.variants[name]
+    as_it_is = ignore_memory or (world.roles[name] is LaneRole.FIXED and variant.loaded)
+    shortage = None if as_it_is else rules.unloadable(variant, wanted, planned)
+    if shortage is None:
+        able.usable.add(name)
+    elif rules.unloadable(variant, wanted, planned, adopted=True) is None:
+        able.adopted.add(name)
+    else:
+        able.shortages[name] = shortage
+
+
+def _decided(world: World, lane: str) -> bool:
+    """Whether the planner decides the lane's residency, so that a combination that breaks a rule is no outcome."""
+    return world.roles[lane] is LaneRole.FREE
 
 
 def _serve(
-    world: World, choice: Choice, usable: set[str], may_stay: list[str]
+    world: World, choice: Choice, able: Able, may_stay: list[str]
 ) -> tuple[dict[str, Served], tuple[str, ...], tuple[str, ...]]:
     """Routes without the lanes that leave; then the cordoned lanes that an alias can't do without stay (level 1)."""
-    served = {alias: _served(world, choice, alias, usable) for alias in world.entries}
+    served = {alias: _served(world, choice, alias, able) for alias in world.entries}
     bare = {alias for alias in served if not served[alias].entries}
-    staying = _staying(world, choice, usable, may_stay) if bare or may_stay else []
+    staying = _staying(world, choice, able, may_stay) if bare or may_stay else []
     if staying:
-        served = {alias: _served(world, choice, alias, usable | set(staying)) for alias in world.entries}
+        served = {alias: _served(world, choice, alias, able.beside(staying)) for alias in world.entries}
     held = tuple(alias for alias in served if alias in bare and served[alias].entries)
     return served, held, tuple(staying)
 
 
-def _staying(world: World, choice: Choice, usable: set[str], may_stay: list[str]) -> list[str]:
+def _staying(world: World, choice: Choice, able: Able, may_stay: list[str]) -> list[str]:
     """Lanes on cordoned nodes that stay: no alias names them, or one that does has nothing without them."""
     naming = {
         name: [alias for alias, entries in world.entries.items() if _names(entries, world.variants[name])]
         for name in may_stay
     }
 
-    def needed(name: str, beside: set[str]) -> bool:
-        rest = [alias for alias in naming[name] if not _served(world, choice, alias, beside - {name}).entries]
+    def needed(name: str) -> bool:
+        others = able.beside(staying).but(name)
+        rest = [alias for alias in naming[name] if not _served(world, choice, alias, others).entries]
         return not naming[name] or bool(rest)
 
     staying: list[str] = []
     for name in may_stay:
-        if needed(name, usable | set(staying)):
+        if needed(name):
             staying.append(name)
     for name in list(staying):  # one that was needed before others stayed may go after all
-        if not needed(name, usable | set(staying)):
+        if not needed(name):
             staying.remove(name)
     return staying
 
 
-def _can_stay(world: World, rules: MemoryRules, planned: Sums) -> list[str]:
+def _can_stay(world: World, rules: MemoryRules) -> list[str]:
     """Lanes on cordoned (not draining) nodes that could go on serving: loaded, or loadable on request."""
     return [
         name
@@ -169,7 +192,7 @@ def _can_stay(world: World, rules: MemoryRules, planned: Sums) -> list[str]:
         if not _must_go(world, world.variants[name])
         and (
             world.variants[name].loaded
-            or rules.unloadable(world.variants[name], world.variants[name].residency, planned) is None
+            or rules.unloadable(world.variants[name], world.variants[name].residency, rules.now) is None
         )
     ]
 
@@ -187,14 +210,14 @@ def _must_go(world: World, variant: Variant) -> bool:
     return any(world.nodes.get(node) is NodeRole.DRAINING for node in variant.nodes)
 
 
-def _served(world: World, choice: Choice, alias: str, usable: set[str]) -> Served:
+def _served(world: World, choice: Choice, alias: str, able: Able) -> Served:
     entries: list[tuple[str, str | None]] = []
     externals: list[tuple[str, str | None]] = []
     for entry in world.entries[alias]:
         if entry.external:
             externals.append((entry.model, None))
             continue
-        lane = _lane_for(world, choice, alias, entry.model, usable)
+        lane = _lane_for(world, choice, alias, entry.model, able)
         if lane is not None:
             entries.append((entry.model, lane))
     every = tuple(entries + externals)
@@ -202,12 +225,15 @@ def _served(world: World, choice: Choice, alias: str, usable: set[str]) -> Serve
     return Served(entries=every[:1], cut=every[1:]) if one else Served(entries=every)
 
 
-def _lane_for(world: World, choice: Choice, alias: str, model: str, usable: set[str]) -> str | None:
+def _lane_for(world: World, choice: Choice, alias: str, model: str, able: Able) -> str | None:
     """The first usable lane of a model, in the choice's order, that meets the alias's needs."""
     needs = world.alias(alias).needs
+    now = world.current.get(alias, ((), ()))[1]
     order = choice.lanes.get(model) or world.by_model.get(model, ())
     for name in order:
-        if name in usable and unsuitable(world.variants[name], needs) is None:
+        if (name in able.usable or (name in able.adopted and name in now)) and unsuitable(
+            world.variants[name], needs
+        ) is None:
             return name
     return None
 
@@ -222,10 +248,11 @@ def _wishes(world: World, served: dict[str, Served], residency: dict[str, Reside
             wish = world.alias(alias).residency if position == 0 else Residency.AUTO
             wished[lane] = max(wished.get(lane, Residency.AUTO), wish, key=lambda r: r.rank)
     up = _up(world, served, wished)
+    routed = {*wished, *kept_lanes(world, [alias for alias, row in served.items() if row.entries])}
     result = {}
     for name in residency:
         if world.roles[name] is LaneRole.FREE:
-            result[name] = world.hard.get(name) or wished.get(name) or _unrouted_wish(world, name, wished, up)
+            result[name] = world.hard.get(name) or wished.get(name) or _unrouted_wish(world, name, routed, up)
     return result
 
 
@@ -250,7 +277,8 @@ def ideal_residency(world: World, lanes: dict[str, tuple[str, ...]]) -> dict[str
         for name, role in world.roles.items()
         if role in (LaneRole.FREE, LaneRole.FIXED) and (world.variants[name].installed or name in chosen)
     }
-    served, _, _ = _serve(world, Choice(residency={}, lanes=lanes), able, _leaving(world))
+    everything = Able(usable=able, adopted=set(), shortages={})
+    served, _, _ = _serve(world, Choice(residency={}, lanes=lanes), everything, _leaving(world))
     now = {name: world.variants[name].residency for name in sorted(able)}
     return _wishes(world, served, now)
 

@@ -38,19 +38,20 @@ def wishes_of(desired: Desired) -> tuple[Wish, ...]:
 
 
 def lane_of(world: World, target: str) -> str | None:
-    """The lane a wish names: by id, or the one that serves MODEL on exactly NODE[+NODE]."""
-    return next(iter(lanes_of(world, target)), None)
-
-
-def lanes_of(world: World, target: str) -> list[str]:
-    """All lanes a wish names: installed ones, or else what could be installed there."""
+    """The lane a wish names: by id, or the one in use that serves MODEL on exactly NODE[+NODE]."""
     if target in world.variants:
-        return [target]
+        return target
     model, _, nodes = target.rpartition("@")
     members = sorted(nodes.split("+"))
     matching = [name for name in world.by_model.get(model, ()) if sorted(world.variants[name].nodes) == members]
-    installed = [name for name in matching if world.variants[name].installed]
-    return installed or matching
+    routed = {lane for _, lanes in world.current.values() for lane in lanes}
+
+    def fitness(name: str) -> tuple[bool, bool, bool, bool, str]:
+        variant, role = world.variants[name], world.roles[name]
+        serves = role in (LaneRole.FREE, LaneRole.FIXED)
+        return (not serves, not variant.installed, name not in routed, not variant.loaded, name)
+
+    return min(matching, key=fitness, default=None)
 
 
 def with_wishes(world: World, wishes: tuple[Wish, ...]) -> World:
@@ -65,7 +66,7 @@ def with_wishes(world: World, wishes: tuple[Wish, ...]) -> World:
             hard[lane] = wish.residency
         if wish.pin:
             model = wish.target.rpartition("@")[0] if wish.target != lane else world.variants[lane].models[0]
-            pinned[model] = (*pinned.get(model, ()), *lanes_of(world, wish.target))
+            pinned[model] = (*pinned.get(model, ()), lane)
     return msgspec.structs.replace(world, hard=dict(sorted(hard.items())), pinned=dict(sorted(pinned.items())))
 
 

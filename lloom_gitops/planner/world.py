@@ -60,6 +60,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     entries: dict[str, tuple[Entry, ...]]
     by_model: dict[str, tuple[str, ...]]
     current: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]]
+    externals: frozenset[str]
     hard: dict[str, Residency]
     pinned: dict[str, tuple[str, ...]]
 
@@ -113,9 +114,18 @@ def build(desired: Desired, inventory: Inventory) -> World:
         current={
             name: (alias.route, lanes_of_route(inventory, alias)) for name, alias in sorted(inventory.aliases.items())
         },
+        externals=_externals(desired, inventory, by_model),
         hard={},
         pinned={},
     )
+
+
+def _externals(desired: Desired, inventory: Inventory, by_model: dict[str, list[str]]) -> frozenset[str]:
+    """External models: those that aliases name as such, and names in routes that are no model of ours."""
+    ours = {model for alias in desired.aliases.values() for model in alias.models} | set(by_model)
+    named = {model for alias in desired.aliases.values() for model in alias.external}
+    routed = {model for alias in inventory.aliases.values() for model in alias.route}
+    return frozenset(named | (routed - ours))
 
 
 def _unknown(domain_limits: dict[str, DomainLimit], key: str) -> bool:

@@ -82,9 +82,11 @@ class Fold:
 
     def _served(self, alias: str) -> bool:
         """Whether something answers: a loaded lane, a managed one that loads on request, or an external model."""
-        for lane in self.lanes.get(alias, ()):
-            if lane is None or lane in self.loaded:
+        for model, lane in zip(self.routes.get(alias, ()), self.lanes.get(alias, ()), strict=False):
+            if (lane is None and model in self.change.externals) or lane in self.loaded:
                 return True
+            if lane is None:
+                continue
             variant = self.change.variants.get(lane)
             if variant is not None and variant.managed and self._on_request(lane):
                 return True

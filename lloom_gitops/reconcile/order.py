@@ -22,15 +22,23 @@ class Ordering:
         self.gaps: list[Gap] = []
         self._ids: dict[str, str] = {}
         self._started: set[str] = set()
+        self._bridged: dict[str, str] = {}  # alias on an interim route: the start that it waits for
         self._routes: dict[str, Route] = dict(change.before)
         self._build()
 
     def _build(self) -> None:
         """The phases, in the order in which their steps stand in the plan."""
         change = self.change
-        early = [lane for lane in self._downgrades() if not self._waits_for_routes(lane)]
+        stopping = {*change.stops, *self.room.stopped}
+        early = [
+            lane
+            for lane in self._downgrades()
+            if not self._waits_for_routes(lane) and not (lane in stopping and self._restarts(lane))
+        ]
         for lane in early:
             self._residency(lane, after=())
+        for lane in change.installs:
+            self._install(lane)
         for lane in change.starts:
             self._make_room(lane)
             self._start(lane)
@@ -41,7 +49,8 @@ class Ordering:
         for alias in change.removed:
             self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
         for lane in self._downgrades():
-            if f"residency:{lane}" not in self._ids:
+            waits_for_stop = lane in change.stops and self._restarts(lane)
+            if f"residency:{lane}" not in self._ids and not waits_for_stop:
                 self._residency(lane, after=self._routes_leaving(lane))
         for lane, why in change.stops.items():
             if lane not in self.room.stopped:
@@ -69,20 +78,8 @@ class Ordering:
         change, variant = self.change, self.change.variants[lane]
         wanted = change.residency.get(lane, Residency.AUTO)
         after: list[str] = []
-        if not variant.installed:
-            timeout = change.timeouts.install
-            after.append(
-                self._add(
-                    f"install:{lane}",
-                    kind=StepKind.INSTALL,
-                    node=variant.owner,
-                    lane=lane,
-                    recipe=variant.recipe,
-                    timeout_seconds=timeout,
-                    reads=_alive(variant),
-                )
-            )
-        elif wanted is not variant.residency and not change.can(variant.owner, Feature.RESIDENCY):
+        after += self._done(f"install:{lane}")
+        if variant.installed and wanted is not variant.residency and not change.can(variant.owner, Feature.RESIDENCY):
             step = self._residency(lane, after=())
             after += [step] if variant.owner == change.head else []
         after += self._done(*(f"stop:{stop}" for stop in self._stopped_beside(variant)))
@@ -100,6 +97,18 @@ class Ordering:
             reads=_alive(variant) + self._space(variant),
         )
         self._started.add(lane)
+
+    def _install(self, lane: str) -> None:
+        variant = self.change.variants[lane]
+        self._add(
+            f"install:{lane}",
+            kind=StepKind.INSTALL,
+            node=variant.owner,
+            lane=lane,
+            recipe=variant.recipe,
+            timeout_seconds=self.change.timeouts.install,
+            reads=_alive(variant),
+        )
 
     def _stopped_beside(self, variant: Variant) -> list[str]:
         """Lanes stopped so far to make room on a domain of this lane: its load counts on their memory."""
@@ -125,6 +134,7 @@ class Ordering:
                 route = interim_route(self.change, alias, stop.lane, start)
                 if route is not None:
                     routes.append(self._route(alias, route, interim=True))
+                    self._bridged[alias] = start
             self._gaps(stop, start)
             routed = {alias: self._interim(alias, stop, start) for alias in stop.interim}
             self._drain_and_stop(stop.lane, stop.why, after=tuple(routes), routed=routed)
@@ -144,9 +154,10 @@ class Ordering:
     def _route(self, alias: str, target: Route, *, interim: bool = False) -> str:
         route, lanes = self._routes[alias] = target
         first = lanes[0] if lanes else None
-        waits = self._done(f"start:{first}") if first in self._started else ()
-        if not interim and f"route:{alias}" in self._ids:
-            waits += self._done(f"route:{alias}")
+        waits = self._done(*(f"install:{lane}" for lane in lanes))
+        waits += self._done(f"start:{first}") if first in self._started else ()
+        if not interim and alias in self._bridged:
+            waits += self._done(f"route:{alias}", f"start:{self._bridged[alias]}")
         if first is not None and self._restarts(first):
             waits += self._done(f"residency:{first}")
         reads: tuple[Read, ...] = ()
@@ -172,16 +183,18 @@ class Ordering:
 
     def _restart_gaps(self, lane: str) -> None:
         """Aliases that a restarting lane answers alone have a gap for as long as it loads."""
-        if not self._restarts(lane):
+        if not self._restarts(lane) or f"stop:{lane}" in self._ids:
             return
-        for alias, (_, lanes) in sorted(self._routes.items()):
-            others = [name for name in lanes if name != lane]
-            if lane in lanes and not any(name is None or self._live(name) for name in others):
+        for alias, (route, lanes) in sorted(self._routes.items()):
+            others = [(model, name) for model, name in zip(route, lanes, strict=False) if name != lane]
+            if lane in lanes and not any(self._live(model, name) for model, name in others):
                 seconds = (self.change.variants[lane].load_ms or 0) // 1000
                 self.gaps.append(Gap(alias=alias, seconds=seconds, because=f"restart:{lane}"))
 
-    def _live(self, lane: str) -> bool:
-        """Whether a lane answers now: it is up, or a request loads it."""
+    def _live(self, model: str, lane: str | None) -> bool:
+        """Whether an entry answers now: an external model, or a lane that is up or that a request loads."""
+        if lane is None:
+            return model in self.change.externals
         variant = self.change.variants[lane]
         on_request = variant.managed and lane in self.change.residency and lane not in self.change.starts
         return variant.loaded or lane in self._started or on_request
@@ -230,7 +243,8 @@ class Ordering:
 
     def _drain_and_stop(self, lane: str, why: StopReason, after: tuple[str, ...], routed: dict[str, Route]) -> None:
         change, variant = self.change, self.change.variants[lane]
-        if lane in self._downgrades() and f"residency:{lane}" not in self._ids:
+        downgrades = lane in self._downgrades() and f"residency:{lane}" not in self._ids
+        if downgrades and not self._restarts(lane):
             self._residency(lane, after=after)
         drain = self._add(
             f"drain:{lane}",
@@ -255,6 +269,8 @@ class Ordering:
             after=(drain, *downgrade),
             reads=self._replaced(lane, routed),
         )
+        if downgrades and self._restarts(lane):
+            self._residency(lane, after=self._done(f"stop:{lane}"))
 
     def _replaced(self, lane: str, routed: dict[str, Route]) -> tuple[Read, ...]:
         """What a stop reads again: every alias that named the lane is routed to its replacement, and that is up."""

@@ -23,9 +23,11 @@ class Change(msgspec.Struct, frozen=True):
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
     """Starts, stops, residency and route changes, with the facts that order them.
 
-    `before` and `after` are routes by alias (models, lanes); `after` has covered aliases only. `starts` are lanes in
-    the order in which they should load, `stops` those wanted for their own sake (vacate, moved, asked); stops that only
-    make room are found by `make_room`. `residency` holds every planned lane's residency, `changes` those of lanes not
+    `before` and `after` are routes by alias (models, lanes); `after` has covered aliases only. `externals` are the
+    external models: a model without a lane that is none of them answers nobody. `installs` are lanes that do not exist
+    yet (those that are started are in `starts` too). `starts` are lanes in the order in which they should load, `stops`
+    those wanted for their own sake (vacate, moved, asked); stops that only make room are found by `make_room`.
+    `residency` holds every planned lane's residency, `changes` those of lanes not
     started. `drain_seconds` is set for lanes of a draining node; `untouchable` lanes are on nodes that stay as is.
     """
 
@@ -34,9 +36,11 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     head: str
     aliases: dict[str, Alias]
     before: dict[str, Route]
+    externals: frozenset[str]
     after: dict[str, Route]
     removed: tuple[str, ...]
     residency: dict[str, Residency]
+    installs: tuple[str, ...]
     starts: tuple[str, ...]
     stops: dict[str, StopReason]
     changes: dict[str, Change]
@@ -53,9 +57,13 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 
     def answering(self, alias: str) -> str | None:
         """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
-        _, lanes = self.before.get(alias, ((), ()))
-        ready = (lane for lane in lanes if lane is None or (lane in self.variants and self.variants[lane].loaded))
-        return next(ready, None)
+        route, lanes = self.before.get(alias, ((), ()))
+        for model, lane in zip(route, lanes, strict=False):
+            if lane is None and model in self.externals:
+                return None
+            if lane in self.variants and self.variants[lane].loaded:
+                return lane
+        return None
 
     def can(self, node: str, feature: Feature) -> bool:
         """Whether a node's gateway build has a feature."""

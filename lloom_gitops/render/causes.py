@@ -28,6 +28,7 @@ CAUSES: dict[str, str] = {
     "memory": "{lane} does not fit into {domain}",
     "noLane": "no lane serves {model}",
     "noLink": "{node} has no direct link to another node that {lane} needs",
+    "noRoom": "{lane} would not fit into {domain} beside what is loaded there",
     "noModel": "it names no model of ours",
     "nodeLost": "{node} is lost",
     "notChosen": "{lane} could serve, and something better does",
