@@ -123,7 +123,7 @@ def _start(scene: Scene, index: int, step: Step, lane: LaneFacts) -> Iterator[Fi
                 wanted="ready, serve",
                 found=_node_words(scene, node),
             )
-    blocked = obstacle(scene, lane)
+    blocked = None if lane.loaded else obstacle(scene, lane)
     if blocked:
         yield fault("planStartBlocked", pointer, f"{step.id}: {lane.id} can't be started", found=blocked)
     for key in lane.memory:

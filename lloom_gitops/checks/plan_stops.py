@@ -148,7 +148,7 @@ def _must_leave(scene: Scene, lane: LaneFacts) -> Iterator[Finding]:
         yield fault("planStopMissing", pointer, f"{lane.id} is on a draining node and stays", wanted="vacate")
     elif scene.vacating(lane) and _may_vacate(scene, lane) is None:
         yield fault("planStopMissing", pointer, f"{lane.id} is on a cordoned node and is not needed", wanted="vacate")
-    elif lane.document.when_unrouted == "stop" and lane.id not in scene.routed and not _pinned(scene, lane):
+    elif lane.document.when_unrouted == "stop" and lane.id not in scene.led_to and not _pinned(scene, lane):
         yield fault("planStopMissing", pointer, f"{lane.id} is in no route any more", wanted="asked")
     elif _ours_alone(scene, lane) and _has_moved(scene, lane) is None:
         yield fault("planStopMissing", pointer, f"the model of {lane.id} moved", wanted="moved")

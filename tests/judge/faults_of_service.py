@@ -229,7 +229,11 @@ FAULTS: list[Fault] = [
         "an unrouted lane that people want stopped",
         "planStopMissing",
         as_it_is,
-        (desired(lanes={**as_it_is()[0].lanes, "image-03": Lane(when_unrouted="stop")}), no_route("image")),
+        (
+            desired(lanes={**as_it_is()[0].lanes, "image-03": Lane(when_unrouted="stop")}),
+            seen(aliases={name: row for name, row in as_it_is()[1].aliases.items() if name != "image"}),
+            no_route("image"),
+        ),
     ),
     (
         "our own lane of a model that moved",
