@@ -36,8 +36,11 @@ class Lease:
         return 0 if self._mine is None or self._mine.record is None else self._mine.record.epoch
 
     def take(self) -> None:
-        """Take or renew the lease. Raises `Conflict` (`leaseHeld`, `leaseRace`) or `Unreachable`: then do not act."""
+        """Make the lease ours: taken, or renewed when that is due. Raises `Conflict` (`leaseHeld`, `leaseRace`) or
+        `Unreachable`: then do not act."""
         now = self._clock.monotonic()
+        if self._mine is not None and now < self._next:
+            return
         self._seen = self._store.sight_lease(self._seen, now)
         ttl = float(self._settings.lease_seconds)
         self._mine = self._store.take_lease(
