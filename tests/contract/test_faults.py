@@ -12,7 +12,7 @@ from tests.contract.shapes import differences, sample
 from tests.contract.world import N1, N3, Gateways, wait_until
 
 ROWS = sample("rows")
-STATUS_CACHE_SECONDS = 1.05
+STATUS_CACHE_SECONDS = 0.25
 
 
 def test_lanes_outlive_their_gateway_and_come_back_external(gateways: Gateways) -> None:

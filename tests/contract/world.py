@@ -25,15 +25,15 @@ INFERENCE_KEY = "inference-key"
 # lane: (node, memoryGb, extra fields, load seconds, sim block, extra arguments of the real lane)
 LANES: dict[str, tuple[str, float, Doc, float, Doc, list[str]]] = {
     "embed-01": (N1, 12, {"keepWarm": True, "policy": {"priority": 200}}, 0.1, {}, []),
-    "chat-a-01": (N1, 40, {"policy": {"priority": 50}, "warmup": True}, 0.4, {}, []),
-    "chat-a-02": (N2, 40, {}, 0.4, {}, []),
+    "chat-a-01": (N1, 40, {"policy": {"priority": 50}, "warmup": True}, 0.25, {}, []),
+    "chat-a-02": (N2, 40, {}, 0.25, {}, []),
     "flash-head": (N1, 0, {}, 0.2, {}, []),
     "flash-worker": (N2, 0, {}, 0.2, {}, []),
     "image-03": (N3, 30, {}, 0.2, {}, []),
     "big-03": (N3, 100, {}, 0.2, {}, []),
     "pinned-03": (N3, 20, {"keepWarm": True}, 0.1, {}, []),
     "crash-03": (N3, 1, {}, 0.2, {"failStart": "out of luck"}, ["--exit-after", "0.2", "--load-seconds", "60"]),
-    "slow-03": (N3, 1, {"startupTimeoutMs": 600}, 0.2, {"hang": True}, ["--load-seconds", "60"]),
+    "slow-03": (N3, 1, {"startupTimeoutMs": 300}, 0.2, {"hang": True}, ["--load-seconds", "60"]),
     "huge-03": (N3, 500, {}, 0.2, {}, []),
     "disabled-03": (N3, 1, {"enabled": False}, 0.2, {}, []),
     "external-03": (N3, 1, {"management": "external"}, 0.2, {}, []),
@@ -46,6 +46,7 @@ _MODELS = {
     "acme/huge": ("chat", "huge-03"),
     "acme/disabled": ("chat", "disabled-03"),
 }
+_QUICK: Doc = {"rssGb": 0.1, "requestSeconds": 0.5, "tokensPerSecond": 10}
 _GROUP: Doc = {
     "enabled": True,
     "maxConcurrency": 4,
@@ -73,7 +74,12 @@ def configs(pids: Path) -> dict[str, Doc]:
         "community": {"hostUrl": None, "autoStartLocalHost": False},
         "defaults": {"chatModel": "acme/chat-a", "embeddingModel": "acme/embed-4b"},
         "runtimePolicy": {"autoEvict": True, "admissionWaitMs": 200},
-        "cluster": {"id": "loopback", "leaderNode": N1, "nodes": {node: _node(node) for node in NODES}},
+        "cluster": {
+            "id": "loopback",
+            "leaderNode": N1,
+            "statusCacheMs": 200,
+            "nodes": {node: _node(node) for node in NODES},
+        },
         "backends": backends,
         "runtimes": runtimes,
         "models": models,
@@ -108,7 +114,7 @@ def _runtime(lane: str, port: int, pids: Path) -> Doc:
         "startupTimeoutMs": 30000,
         **({"memoryGb": memory} if memory else {}),
         **fields,
-        "sim": {"loadSeconds": load * SCALE, "rssGb": 0.1, "tokensPerSecond": 40 / SCALE, **sim},
+        "sim": {"loadSeconds": SCALE * (load if lane.startswith("chat") else load / 4), **_QUICK, **sim},
     }
 
 
@@ -192,7 +198,7 @@ class Gateways:
             assert answer.json()["healthy"] is True, answer.text
 
     def settle(self) -> None:
-        """Wait until every gateway sees every other one; what it saw last holds for a second."""
+        """Wait until every gateway sees every other one; what it saw last holds for a while."""
         for node in NODES:
             wait_until(functools.partial(self._sees_all, node), what=f"{node} seeing the others")
 

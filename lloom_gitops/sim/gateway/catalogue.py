@@ -13,17 +13,15 @@ def lane_enabled(config: GatewayConfig, model: Doc) -> bool:
     )
 
 
-def advertised(config: GatewayConfig, *, aliases: bool = True, kind: str | None = None) -> list[Doc]:
-    """Advertised models, and aliases where wanted, sorted by name, without those whose lane is disabled."""
+def advertised(config: GatewayConfig, *, aliases: bool = True, disabled: bool = False) -> list[Doc]:
+    """Advertised models, sorted by name: with aliases or without, with those of `disabled` lanes or without."""
     models = {
         m["id"]: {"advertise": True, **m, "upstreamModel": m.get("upstreamModel", m["id"])}
         for m in config.doc["models"]
     }
-    shown = [m for m in models.values() if m["advertise"] is not False and lane_enabled(config, m)]
+    shown = [m for m in models.values() if m["advertise"] is not False and (disabled or lane_enabled(config, m))]
     if aliases:
         shown += [row for name in config.doc["aliases"] if (row := _alias_row(config, name, models)) is not None]
-    if kind is not None:
-        shown = [m for m in shown if m.get("kind", "chat") == kind]
     return sorted(shown, key=lambda m: str(m.get("name") or m["id"]).lower())
 
 

@@ -30,7 +30,7 @@ def local_block(node: Node, *, measured: bool = False) -> Doc:
         **_declared(node, node.node_id),
         "system": hardware.system(node),
         "profile": hardware.profile(node),
-        "models": advertised(node.config, aliases=False),
+        "models": advertised(node.config, aliases=False, disabled=True),
         "telemetry": hardware.telemetry(node),
         "runtimeManager": {"runtimes": local_rows(node, measured=measured), "events": list(node.events)},
     }

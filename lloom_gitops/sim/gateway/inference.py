@@ -44,7 +44,10 @@ class Inference:
         rows = advertised(self._node.config, aliases=False)
         return {
             "object": "list",
-            "data": [{"id": m["id"], "object": "model", "created": created, "owned_by": "lloom"} for m in rows],
+            "data": [
+                {"id": m["id"], "object": "model", "created": created, "owned_by": "lloom", "metadata": _metadata(m)}
+                for m in rows
+            ],
         }
 
     async def respond(self, request: Request) -> Response:
@@ -72,7 +75,7 @@ class Inference:
         raw = json.dumps(answer).encode()
         took = self._node.now - call.begun
         self._close(call, status=200, first_ms=took, output_tokens=tokens, bytes_out=len(raw))
-        return Response(raw, headers=_JSON)
+        return Response(raw, headers={"content-type": "application/json"})
 
     async def _stream(self, call: Call, tokens: int) -> AsyncIterator[bytes]:
         traits = self._node.traits(call.lane or "")
@@ -131,20 +134,19 @@ class Inference:
         self._runner.kick()
 
     async def _forward(self, call: Call, request: Request, body: Doc) -> Response:
-        """Pass a call on to the server behind a backend that has no lane here."""
+        """Pass a call on to who answers it: another gateway for its lane, else the server behind the backend."""
         import httpx
 
-        backend = self._node.config.doc["backends"][call.target["backend"]]
-        key_env = backend.get("apiKeyEnv")
-        key = backend.get("apiKey") or os.environ.get(key_env or "")
-        if key_env and not key and self._node.newer:
-            self._close(call, status=502, first_ms=None, error="target is not configured")
-            text = f"backend {call.target['backend']} needs {key_env}"
-            raise GatewayRefusal(text, status=503, code="MODEL_TARGET_NOT_CONFIGURED", kind="model_target_error")
-        url = backend["baseUrl"].rstrip("/") + request.path.removeprefix("/v1")
+        try:
+            base, key = self._upstream(call)
+        except GatewayRefusal as refusal:
+            self._close(call, status=502, first_ms=None, error=refusal.message)
+            raise
+        url = base.rstrip("/") + request.path.removeprefix("/v1")
+        model = call.model["id"] if call.target.get("runtime") else call.upstream
         headers = {"authorization": f"Bearer {key}"} if key else {}
         try:
-            answer = await self._runner.client.post(url, json={**body, "model": call.upstream}, headers=headers)
+            answer = await self._runner.client.post(url, json={**body, "model": model}, headers=headers)
         except httpx.HTTPError:
             self._close(call, status=502, first_ms=None, error="fetch failed")
             raise GatewayRefusal("fetch failed", status=502, code="upstream_error", kind="upstream_error") from None
@@ -162,6 +164,27 @@ class Inference:
         )
         kind = answer.headers.get("content-type", "application/json")
         return Response(answer.content, status_code=answer.status_code, headers={"content-type": kind})
+
+    def _upstream(self, call: Call) -> tuple[str, str | None]:
+        """Base URL and key of who answers a call that no lane of this node answers."""
+        config = self._node.config
+        if call.target.get("runtime"):
+            holder = config.nodes[config.node_of(call.target["runtime"]) or config.leader]
+            base = f"{holder.get('endpoint', '')}/v1"
+        else:
+            holder = config.doc["backends"][call.target["backend"]]
+            base = holder["baseUrl"]
+        key_env = holder.get("apiKeyEnv") or (config.doc["cluster"].get("apiKeyEnv") if "endpoint" in holder else None)
+        key = holder.get("apiKey") or os.environ.get(key_env or "")
+        if key_env and not key and self._node.newer:
+            text = f"backend {call.target['backend']} needs {key_env}"
+            raise GatewayRefusal(text, status=503, code="MODEL_TARGET_NOT_CONFIGURED", kind="model_target_error")
+        return base, key
+
+
+def _metadata(model: Doc) -> Doc:
+    body: Doc = {"name": model.get("name"), "kind": model.get("kind", "chat"), "capabilities": [], "tags": []}
+    return {**body, "contextWindow": model["contextWindow"]} if "contextWindow" in model else body
 
 
 def _decode_ms(traits: LaneTraits, tokens: int) -> int:

@@ -151,22 +151,23 @@ class Ledger:
             day[group].setdefault(key, Bucket(key)).add(served)
 
     def body(self, now: int, *, newer: bool, period: str = "all", model: str | None = None) -> Doc:
-        """The body of `/gateway/metrics`, without `host` and `persistence`."""
+        """The body of `/gateway/metrics`, without `host` and `persistence`. `model` narrows all but the totals."""
+        period = period if period in _PERIOD_DAYS else "all"
         groups = self._groups(now, period)
-        models = {key: b for key, b in groups["models"].items() if model in (None, key)}
-        totals = Bucket("all")
-        for bucket in models.values():
+        totals = Bucket(period)
+        for bucket in groups["models"].values():
             totals.merge(bucket)
+        models = {key: b for key, b in groups["models"].items() if model in (None, key)}
         recent = [(s, c) for s, c in self.recent if model in (None, s.model)]
         body: Doc = {
             "object": "gateway.metrics",
             "generatedAt": iso(now),
-            "period": period if period in _PERIOD_DAYS else "all",
+            "period": period,
             "totals": totals.body(),
             "models": [b.body() for b in models.values()],
             "routes": [b.body() for b in groups["routes"].values()],
             "active": [self._active(now, facts) for facts in self.active.values() if model in (None, facts["model"])],
-            "rolling": {"short": self._rolling(now, 10_000), "minute": self._rolling(now, 60_000)},
+            "rolling": {"short": _rolling(recent, now, 10_000), "minute": _rolling(recent, now, 60_000)},
             "recent": [_recent(s, c) for s, c in recent[-_SHOWN:]],
         }
         if newer:
@@ -186,19 +187,6 @@ class Ledger:
 
     def _active(self, now: int, facts: Doc) -> Doc:
         return {**{k: v for k, v in facts.items() if k != "begun"}, "elapsedMs": now - facts["begun"]}
-
-    def _rolling(self, now: int, window: int) -> Doc:
-        within = [s for s, _ in self.recent if now - s.at <= window]
-        tokens = sum(s.output_tokens for s in within)
-        decoded = sum(s.output_tokens for s in within if s.stream)
-        seconds = sum(s.duration_ms for s in within) / 1000
-        return {
-            "windowMs": window,
-            "requests": len(within),
-            "outputTokens": tokens,
-            "decodeTokens": decoded,
-            "outputTokensPerSecond": round(tokens / seconds, 2) if seconds else 0,
-        }
 
     def _performance(self, now: int) -> Doc:
         window = 600_000
@@ -229,6 +217,20 @@ class Ledger:
             int(day): {group: {b["id"]: Bucket(**b) for b in buckets} for group, buckets in groups.items()}
             for day, groups in saved["days"].items()
         }
+
+
+def _rolling(recent: list[tuple[Served, int]], now: int, window: int) -> Doc:
+    within = [s for s, _ in recent if now - s.at <= window]
+    tokens = sum(s.output_tokens for s in within)
+    decoded = sum(s.output_tokens for s in within if s.stream)
+    seconds = sum(s.duration_ms for s in within) / 1000
+    return {
+        "windowMs": window,
+        "requests": len(within),
+        "outputTokens": tokens,
+        "decodeTokens": decoded,
+        "outputTokensPerSecond": round(tokens / seconds, 2) if seconds else 0,
+    }
 
 
 def _performance_of(samples: list[Served], active: int) -> Doc:
@@ -282,10 +284,11 @@ def _recent(served: Served, connection: int) -> Doc:
         "responseBytes": served.bytes_out,
         "requestBytes": served.bytes_in,
         "outputChars": 4 * served.output_tokens,
-        "usage": {
-            "input_tokens": served.input_tokens,
-            "output_tokens": served.output_tokens,
-            "total_tokens": served.input_tokens + served.output_tokens,
-        },
+        "usage": _usage(served) if served.ok else None,
     }
     return {**row, "error": served.error} if served.error else row
+
+
+def _usage(served: Served) -> Doc:
+    tokens = {"input_tokens": served.input_tokens, "output_tokens": served.output_tokens}
+    return {**tokens, "total_tokens": served.input_tokens + served.output_tokens}

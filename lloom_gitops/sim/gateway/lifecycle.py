@@ -232,7 +232,8 @@ def _stop(node: Node, lane: str) -> Flow:
     killed = _killed(process) if process is not None else _NO_PIDS
     port = (entry or {}).get("port")
     port_result = None if port is None else {"port": port, **(_NO_PIDS if mine else killed)}
-    state.status, state.reason, state.status_since = "stopped", None, node.now
+    # A stop leaves the reason and the time of the last transition as they were.
+    state.status = "stopped"
     state.child, state.held, state.stopped_at = None, 0, node.now
     state.stops += 1
     result = {"processResult": killed if mine else None, "portResult": port_result}

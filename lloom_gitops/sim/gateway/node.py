@@ -170,6 +170,5 @@ class Node:
         state.held = 0
         state.stopped_at = self.now
         state.status = "stopped" if error is None else "failed"
-        state.status_since = self.now
         state.last_error = error
         self.record(lane, "exit", code=None if signal else 1, signal=signal, lastError=error)

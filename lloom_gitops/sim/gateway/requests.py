@@ -32,6 +32,7 @@ class Call:
     begun: int
     connection: int
     lane: str | None = None
+    slot: bool = False
     pid: int | None = None
 
     @property
@@ -70,8 +71,9 @@ def open_call(node: Node, route: str, kind: str, requested: str | None, *, strea
         return call
     try:
         lifecycle.check_maintenance(node, lane, "model-request")
-        yield from _ensure(node, lane)
         yield from acquire(node, lane)
+        call.slot = True
+        yield from _ensure(node, lane)
     except GatewayRefusal as refusal:
         close_call(node, call, status=502, first_ms=None, error=refusal.message)
         raise
@@ -195,8 +197,9 @@ def close_call(
     error: str | None = None,
 ) -> None:
     """Count a request that ended and give its slot back."""
-    if call.pid is not None and call.lane is not None:
-        release(node, call.lane)
+    lane = call.target.get("runtime")
+    if call.slot and lane is not None:
+        release(node, lane)
     node.ledger.end(
         call.connection,
         Served(
