@@ -32,12 +32,7 @@ def make_plan(
     requested = next((row for row in rows if row["requested"]), None)
     errors = [] if requested or requested_id is None else [f"unknown runtime {requested_id}"]
     warnings: list[str] = []
-    policy: Doc = {
-        "enabled": config.policy.get("enabled") is not False,
-        "autoEvict": config.policy.get("autoEvict") is True,
-        "protectActiveRequests": config.policy.get("protectActiveRequests") is not False,
-        "protectKeepWarm": True,
-    }
+    policy = _policy(config)
     shape = _Clustered if config.clustered else _Single
     count = shape(config, policy, rows, requested, telemetry, errors, warnings)
     evictions = count.evict()
@@ -61,6 +56,15 @@ def make_plan(
     if config.build is Build.NEWER:
         plan["requesterNode"] = requester or config.node_id
     return plan
+
+
+def _policy(config: GatewayConfig) -> Doc:
+    return {
+        "enabled": config.policy.get("enabled") is not False,
+        "autoEvict": config.policy.get("autoEvict") is True,
+        "protectActiveRequests": config.policy.get("protectActiveRequests") is not False,
+        "protectKeepWarm": True,
+    }
 
 
 def _strongest(key: str, *holders: Doc) -> Any:

@@ -64,6 +64,8 @@ class Process:
         return not self.hung and self.ready_at is not None and now >= self.ready_at
 
     def memory_gb(self, now: int) -> float:
+        if self.dies_at is not None and now >= self.dies_at:
+            return 0.0
         if self.ready_at is not None and now >= self.ready_at:
             return self.rss_gb
         step = self._step(now)
@@ -121,13 +123,6 @@ class Machine:
     def healthy(self, lane: str, now: int) -> bool:
         process = self.processes.get(lane)
         return process is not None and process.healthy(now)
-
-    def reap(self, now: int) -> list[Process]:
-        """Take out the processes that died by themselves up to `now`."""
-        dead = [p for p in self.processes.values() if p.dies_at is not None and p.dies_at <= now]
-        for process in dead:
-            del self.processes[process.lane]
-        return dead
 
     def next_change(self, now: int) -> int | None:
         times = [t for p in self.processes.values() if (t := p.next_change(now)) is not None and t > now]
