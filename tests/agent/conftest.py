@@ -12,7 +12,7 @@ import pytest
 from lloom_gitops.sim.pool import SimPool, start_pool
 from lloom_gitops.sim.three_spark import HEAD, NODES, set_pair, three_spark_configs, three_spark_spec
 
-from .fleet import Fleet, PairServer, environment
+from .fleet import Fleet, PairServer, environment, three_spark_documents
 
 TIME_SCALE = 2000.0
 """A load of three minutes takes 90 ms."""
@@ -60,7 +60,7 @@ def fleet(tmp_path: Path, pool: SimPool, pair: PairServer, monkeypatch: pytest.M
     """Makes the fleet of this test; keywords go into fleet/pool.yaml (`pool_text`)."""
     for name, value in environment(tmp_path, pool).items():
         monkeypatch.setenv(name, value)
-    return lambda **spec: Fleet(tmp_path, pool, pair, **spec)
+    return lambda **spec: Fleet(tmp_path, pool, three_spark_documents(pool, pair, **spec))
 
 
 def wait_for(seen: Callable[[], bool], seconds: float = 10.0) -> None:

@@ -78,33 +78,22 @@ class _Healthy(http.server.BaseHTTPRequestHandler):
 
 
 class Fleet:
-    """A remote with the three-Spark fleet, whose nodes are the gateways of `pool`. `desk` is a person's clone, `home`
-    the agent's."""
+    """A remote with a fleet's documents, whose nodes are the gateways of `pool`. `desk` is a person's clone, `home` the
+    agent's."""
 
-    def __init__(self, room: Path, pool: SimPool, pair: PairServer, **pool_spec: Any) -> None:
+    def __init__(self, room: Path, pool: SimPool, documents: Mapping[str, str], head: str = HEAD) -> None:
         self.room = room
         self.pool = pool
-        self.pair = pair
+        self.head = head
         self.remote = room / "remote.git"
         self.desk = room / "desk"
         self.home = room / "agent"
         git(room, "init", "-q", "--bare", "-b", "main", "remote.git")
         git(room, "clone", "-q", str(self.remote), "desk")
-        self._lay_out(pool_spec)
+        for path, text in documents.items():
+            self.write(path, text)
         self.commit("Describe the pool")
         git(room, "clone", "-q", str(self.remote), "agent")
-
-    def _lay_out(self, pool_spec: Mapping[str, Any]) -> None:
-        for path in sorted((REPO / "fleet").rglob("*.yaml")):
-            relative = path.relative_to(REPO).as_posix()
-            if relative in (PLAN, STATUS, "fleet/confirmations.yaml", "fleet/holds.yaml"):
-                continue
-            self.write(relative, path.read_text())
-        for node, url in self.pool.urls.items():
-            self.edit(f"fleet/nodes/{node}.yaml", r"endpoint: .*", f"endpoint: {url}")
-            self.edit(f"fleet/nodes/{node}.yaml", r"apiKeyEnv: .*", f"apiKeyEnv: {SIM_KEY_ENV}")
-        self.edit(f"fleet/lanes/{PAIR}.yaml", r"healthUrl: .*", f"healthUrl: {self.pair.health_url}")
-        self.write("fleet/pool.yaml", pool_text(**pool_spec))
 
     # What people do
 
@@ -144,7 +133,7 @@ class Fleet:
     # What the agent does
 
     def settings(self, **flags: Any) -> AgentSettings:
-        given = {"state_dir": str(self.room / "state"), "gateway_config": str(self.pool.configs[HEAD]), **flags}
+        given = {"state_dir": str(self.room / "state"), "gateway_config": str(self.pool.configs[self.head]), **flags}
         return load_settings(self.home, {}, given)
 
     def turn(
@@ -160,7 +149,7 @@ class Fleet:
         )
 
     def argv(self, *words: str) -> list[str]:
-        local = ["--state-dir", str(self.room / "state"), "--gateway-config", str(self.pool.configs[HEAD])]
+        local = ["--state-dir", str(self.room / "state"), "--gateway-config", str(self.pool.configs[self.head])]
         return [sys.executable, "-m", "lloom_gitops.cli.main", "--repo", str(self.home), *words, *local]
 
     # What is there
@@ -196,14 +185,30 @@ class Fleet:
         return dict(rows[lane])
 
     def route(self, alias: str) -> list[str]:
-        aliases = self.pool.call(HEAD, "GET", "/gateway/routing").json()["aliases"]
+        aliases = self.pool.call(self.head, "GET", "/gateway/routing").json()["aliases"]
         entry = aliases[alias]
-        return list(entry["members"]) if isinstance(entry, dict) and "members" in entry else [entry["target"]]
+        if isinstance(entry, str):
+            return [entry]
+        return list(entry["members"]) if "members" in entry else [entry["target"]]
 
     def locks(self) -> list[str]:
         """Lock files that a killed git would have left."""
         folders = (self.remote, self.home / ".git")
         return sorted(str(path) for folder in folders for path in folder.rglob("*.lock"))
+
+
+def three_spark_documents(pool: SimPool, pair: PairServer, **spec: Any) -> dict[str, str]:
+    """The three-Spark fleet with this pool's addresses; `spec` goes into fleet/pool.yaml (`pool_text`)."""
+    ours = (PLAN, STATUS, "fleet/confirmations.yaml", "fleet/holds.yaml")
+    files = ((path.relative_to(REPO).as_posix(), path.read_text()) for path in (REPO / "fleet").rglob("*.yaml"))
+    documents = {path: text for path, text in sorted(files) if path not in ours}
+    for node, url in pool.urls.items():
+        path = f"fleet/nodes/{node}.yaml"
+        text = re.sub(r"endpoint: .*", f"endpoint: {url}", documents[path])
+        documents[path] = re.sub(r"apiKeyEnv: .*", f"apiKeyEnv: {SIM_KEY_ENV}", text)
+    path = f"fleet/lanes/{PAIR}.yaml"
+    documents[path] = re.sub(r"healthUrl: .*", f"healthUrl: {pair.health_url}", documents[path])
+    return {**documents, "fleet/pool.yaml": pool_text(**spec)}
 
 
 def pool_text(*, mode: str = "advise", plan: str = "pr", results: str = "commit", more: str = "") -> str:

@@ -12,7 +12,7 @@ from lloom_gitops.model.errors import Refused
 from lloom_gitops.model.words import Outcome, Result
 from lloom_gitops.sim.three_spark import set_pair
 
-from .fleet import INVENTORY, PLAN, STATUS, Fleet, git
+from .fleet import INVENTORY, PLAN, STATUS, Fleet, PairServer, git
 
 Make = Callable[..., Fleet]
 LANE = "qwen38-27b-03"
@@ -28,8 +28,8 @@ def cordon(fleet: Fleet) -> str:
     return name
 
 
-def stop_the_pair(fleet: Fleet) -> None:
-    fleet.pair.stop()
+def stop_the_pair(fleet: Fleet, pair: PairServer) -> None:
+    pair.stop()
     set_pair(fleet.pool, up=False)
 
 
@@ -77,7 +77,9 @@ def test_a_reviewed_plan_is_applied_and_its_result_is_one_commit(fleet: Make) ->
     assert status.aliases["cognition"].serving == "qwen3.8-27b"
 
 
-def test_a_second_turn_says_nothing_to_do_and_a_done_manual_step_closes_the_apply(fleet: Make) -> None:
+def test_a_second_turn_says_nothing_to_do_and_a_done_manual_step_closes_the_apply(
+    fleet: Make, pair: PairServer
+) -> None:
     here = fleet()
     name = cordon(here)
     here.turn()
@@ -86,7 +88,7 @@ def test_a_second_turn_says_nothing_to_do_and_a_done_manual_step_closes_the_appl
     assert (again.way, again.exit_code) == (Way.NOTHING, 0)
     assert "waits for stop:qwen38-pair" in again.says
     assert here.tip() == applied
-    stop_the_pair(here)
+    stop_the_pair(here, pair)
     closed = here.turn()
     assert (closed.way, closed.result) == (Way.CLOSES, Result.SUCCEEDED)
     status = here.status()
@@ -139,7 +141,9 @@ def test_an_unplanned_merge_in_each_mode(fleet: Make, mode: str) -> None:
     assert here.route("cognition") == STANDALONE
 
 
-def test_plans_by_the_agent_apply_a_merge_in_every_mode_and_leave_drift_to_the_mode(fleet: Make) -> None:
+def test_plans_by_the_agent_apply_a_merge_in_every_mode_and_leave_drift_to_the_mode(
+    fleet: Make, pair: PairServer
+) -> None:
     here = fleet(mode="off", plan="agent")
     here.turn()
     here.cordon_pair()
@@ -148,7 +152,7 @@ def test_plans_by_the_agent_apply_a_merge_in_every_mode_and_leave_drift_to_the_m
     assert (report.way, report.result) == (Way.PLANNED, Result.WAITING)
     assert here.route("cognition") == STANDALONE
     assert here.trailers()["Trigger"] == "merge"
-    stop_the_pair(here)
+    stop_the_pair(here, pair)
     assert here.turn().way is Way.CLOSES
     # Nobody asked for this one.
     here.pool.call("spark-node-03", "POST", f"/gateway/runtimes/{LANE}/stop", {})

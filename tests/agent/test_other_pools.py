@@ -14,7 +14,7 @@ from lloom_gitops.sim.pool import start_pool
 from lloom_gitops.sim.three_spark import three_spark_spec
 
 from .conftest import TIME_SCALE
-from .fleet import Fleet, PairServer, environment
+from .fleet import Fleet, PairServer, environment, three_spark_documents
 
 LANE = "qwen38-27b-03"
 
@@ -24,7 +24,7 @@ def test_the_oldest_builds(tmp_path: Path, pair: PairServer, monkeypatch: pytest
     with start_pool(three_spark_spec(build="snapshot", time_scale=TIME_SCALE), tmp_path / "pool") as pool:
         for name, value in environment(tmp_path, pool).items():
             monkeypatch.setenv(name, value)
-        here = Fleet(tmp_path, pool, pair, plan="agent")
+        here = Fleet(tmp_path, pool, three_spark_documents(pool, pair, plan="agent"))
         here.edit("fleet/aliases.yaml", r"residency: preferred", "residency: auto")  # a word that old builds don't know
         here.commit("Ask only for what this build can do")
         settled = here.turn()  # what an old build can't express is planned down to what it can
