@@ -119,9 +119,16 @@ def committed_plan(store: FleetStore, branch: Branch) -> tuple[CommittedPlan | N
         plan = plan_at(store, store.history_of(rev, PATHS[Kind.PLAN])[0][0])
         found += [] if plan is None else [plan]
     current = [plan for plan in found if plan.plan.inputs.desired == branch.digest]
-    last = branch.status
-    fresh = [plan for plan in current if last is None or last.plan_commit != plan.commit]
+    fresh = [plan for plan in current if not has_result(store, branch, plan)]
     return next(iter((*fresh, *current, *found)), None), next(iter(faults), None)
+
+
+def has_result(store: FleetStore, branch: Branch, plan: CommittedPlan) -> bool:
+    """Whether the last apply was of this plan, and since it came to the branch (a plan may come back later)."""
+    last = branch.status
+    if last is None or last.plan != plan.id or last.plan_commit is None:
+        return False
+    return descends(store, plan.commit, last.plan_commit)
 
 
 def merged_since(store: FleetStore, branch: Branch) -> tuple[CommittedPlan, ...]:

@@ -9,19 +9,15 @@ import msgspec
 
 from lloom_gitops.agent.apply import Applied, ApplyPorts, apply_plan
 from lloom_gitops.agent.branch import (
+    PATHS,
     Branch,
-    committed_plan,
-    descends,
     digest_at,
-    inventory_named,
-    merged_since,
     own_status,
-    plan_at,
     read_branch,
     results_ref,
-    reverted_moves,
 )
 from lloom_gitops.agent.carrying import StepCarrier
+from lloom_gitops.agent.gathering import gather, legal_plan
 from lloom_gitops.agent.journal import ApplyKey
 from lloom_gitops.agent.lease import Lease
 from lloom_gitops.agent.observing import Eyes
@@ -33,19 +29,15 @@ from lloom_gitops.agent.world import World
 from lloom_gitops.agent.writing import note_draft, plan_draft, result_draft, status_bytes
 from lloom_gitops.catalog.facts import facts
 from lloom_gitops.catalog.settle import damp, settle
-from lloom_gitops.checks.plan import judge
-from lloom_gitops.codec import plan_id
-from lloom_gitops.control.authentic import faults_of
-from lloom_gitops.control.lifecycle import CommittedPlan, Decision, Tip, Way, decide
+from lloom_gitops.control.lifecycle import Decision, Way, decide
 from lloom_gitops.gitstore.commits import Draft
 from lloom_gitops.gitstore.remote import Pushed, RefUpdate
 from lloom_gitops.model.desired import Desired
+from lloom_gitops.model.document import Kind
 from lloom_gitops.model.errors import Conflict, LloomGitopsError, Refused, Unreachable
 from lloom_gitops.model.inventory import Inventory
-from lloom_gitops.model.plan import Plan
 from lloom_gitops.model.status import AgentStatus, Status
 from lloom_gitops.model.words import Result
-from lloom_gitops.planner import plan as planned
 from lloom_gitops.ports import Gateway
 from lloom_gitops.reconcile.machine import ApplyPolicy
 
@@ -129,50 +121,9 @@ class _Turn:
         eyes = Eyes(branch.desired, branch.inventory, self._memory.answered, self._world.observer, self._world.clock)
         self.notes = eyes.look_around()
         inventory = damp(branch.inventory, eyes.known)
-        fresh = _legal_plan(branch, inventory)
-        decision = decide(self._facts(branch, fresh))
+        fresh = legal_plan(branch, inventory)
+        decision = decide(gather(self._store, branch, fresh, self._memory.applied, self._reached()))
         return decision, branch, eyes, inventory
-
-    def _facts(self, branch: Branch, fresh: Plan) -> Tip:
-        store, last = self._store, branch.status
-        committed, fault = committed_plan(store, branch)
-        last_plan = plan_at(store, last.plan_commit) if last is not None and last.plan_commit is not None else None
-        return Tip(
-            commit=branch.commit,
-            desired=branch.desired,
-            digest=branch.digest,
-            fresh=fresh,
-            fresh_id=plan_id(fresh),
-            committed=committed,
-            not_authentic=fault if committed is None else self._why_not_authentic(branch, committed),
-            last=last,
-            last_plan=None if last_plan is None else last_plan.plan,
-            merged=merged_since(store, branch),
-            asked=self._asked(branch, last_plan),
-            descends=self._memory.applied is None or descends(store, self._memory.applied, branch.commit),
-            suspended=branch.suspended,
-            confirmations=branch.confirmations,
-            reverted=reverted_moves(store, branch),
-        )
-
-    def _asked(self, branch: Branch, last_plan: CommittedPlan | None) -> bool:
-        """Whether the desired state changed since it was last reached."""
-        reached = self._reached()
-        if reached is not None:
-            return reached != branch.commit and digest_at(self._store, reached) != branch.digest
-        return last_plan is None or last_plan.plan.inputs.desired != branch.digest
-
-    def _why_not_authentic(self, branch: Branch, committed: CommittedPlan) -> str | None:
-        last = branch.status
-        if committed.plan.inputs.desired != branch.digest:
-            return None
-        if last is not None and last.plan_commit == committed.commit:
-            return None
-        inventory = inventory_named(self._store, branch, committed.plan.inputs.inventory)
-        if inventory is None:
-            return "no inventory in the history has the digest that it names"
-        faults = faults_of(branch.desired, inventory, committed.plan)
-        return f"{faults[0].pointer}: {faults[0].message}" if faults else None
 
     # Acting
 
@@ -280,13 +231,18 @@ class _Turn:
             agent=self._world.settings.name,
         )
 
+        moved = False
+
         def build(tip: str | None) -> Draft | None:
-            return draft if tip == read_at else None
+            nonlocal moved
+            moved = tip != read_at
+            return None if moved else draft
 
         published = self._store.publish(build, self._world.author(), ref=ref)
-        if published.oid is None:
+        if moved:
             raise _Moved
-        return published.oid
+        # The file may hold this very plan already: what was once applied was undone by hand.
+        return published.oid or self._store.history_of(published.tip or branch.commit, PATHS[Kind.PLAN])[0][0]
 
     def _publish_result(self, branch: Branch, status: Status, inventory: Inventory, trigger: str) -> str | None:
         draft = result_draft(status, inventory, trigger=trigger)
@@ -350,19 +306,6 @@ def _policy(decision: Decision, desired: Desired) -> ApplyPolicy:
         confirmed=decision.confirmed,
         barred=decision.barred,
     )
-
-
-def _legal_plan(branch: Branch, inventory: Inventory) -> Plan:
-    fresh = planned(branch.desired, inventory)
-    faults = judge(branch.desired, inventory, fresh)
-    if faults:
-        raise LloomGitopsError(
-            code="illegalPlan",
-            message="this is a bug in lloom-gitops: the planner made a plan that its judge refuses",
-            hint="report it with the documents and the inventory; nothing was done",
-            findings=faults,
-        )
-    return fresh
 
 
 def _only_reviewed(decision: Decision) -> None:

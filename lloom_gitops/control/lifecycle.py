@@ -56,11 +56,12 @@ class CommittedPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Tip(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a turn.
 
-    `committed`: the plan at the tip. `not_authentic`: why that plan (or a file that is none) is not to be trusted;
-    None: it is, or nobody asked because it is not current. `fresh`: planning the tip from what is seen now. `last`: the
-    committed status, `last_plan` the plan it names. `merged`: plans that reached the branch since the last applied one,
-    newest first. `asked`: the desired state changed since it was last reached. `descends`: the tip descends from the
-    last applied commit. `reverted`: moves of the agent's own plans that a person took back.
+    `committed`: the plan at the tip; `has_result`: it was applied since it came there. `not_authentic`: why that plan
+    (or a file that is none) is not to be trusted; None: it is, or nobody asked because it is not current. `fresh`:
+    planning the tip from what is seen now. `last`: the committed status, `last_plan` the plan it names. `merged`: plans
+    that reached the branch since the last applied one, newest first. `asked`: the desired state changed since it was
+    last reached. `descends`: the tip descends from the last applied commit. `reverted`: moves of the agent's own plans
+    that a person took back.
     """
 
     commit: str
@@ -69,6 +70,7 @@ class Tip(msgspec.Struct, frozen=True, kw_only=True):
     fresh: Plan
     fresh_id: str
     committed: CommittedPlan | None = None
+    has_result: bool = False
     not_authentic: str | None = None
     last: Status | None = None
     last_plan: Plan | None = None
@@ -152,7 +154,7 @@ def _why_not(tip: Tip) -> str | None:
         return "whatIf"
     if plan.plan.inputs.desired != tip.digest:
         return "notCurrent"
-    if tip.last is not None and tip.last.plan_commit == plan.commit and tip.last.plan == plan.id:
+    if tip.has_result:
         return "hasResult"
     return "notAuthentic" if tip.not_authentic is not None else None
 

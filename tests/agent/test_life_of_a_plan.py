@@ -12,6 +12,7 @@ from lloom_gitops.model.errors import Refused
 from lloom_gitops.model.words import Outcome, Result
 from lloom_gitops.sim.three_spark import set_pair
 
+from .conftest import put_pool_back
 from .fleet import INVENTORY, PLAN, STATUS, Fleet, PairServer, git
 
 Make = Callable[..., Fleet]
@@ -244,6 +245,21 @@ def test_what_a_person_reverted_the_agent_does_not_do_again(fleet: Make) -> None
     here.commit("Resume")
     assert here.turn().result is Result.WAITING
     assert here.route("cognition") == STANDALONE
+
+
+def test_what_was_undone_by_hand_is_done_again(fleet: Make) -> None:
+    """Auto, and somebody puts everything back by hand: the same moves, applied once more and then at rest."""
+    here = fleet(mode="auto")
+    here.cordon_pair()
+    here.commit("Cordon the pair, without a plan")
+    assert here.turn().result is Result.WAITING
+    for _ in range(2):
+        put_pool_back(here.pool)
+        again = here.turn()
+        assert (again.way in (Way.PLANNED, Way.REFRESHED), again.result) == (True, Result.WAITING), again
+        assert here.route("cognition") == STANDALONE
+        rest = here.turn()
+        assert rest.way is Way.NOTHING, rest
 
 
 def _first_aliases() -> dict[str, object]:

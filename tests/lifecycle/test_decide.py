@@ -49,8 +49,10 @@ def status(result: Result, steps: dict[str, StepStatus] | None = None, name: str
 
 
 def tip(fresh: Plan, **rest: Any) -> Tip:
+    plan, last = rest.get("committed"), rest.get("last")
+    applied = plan is not None and last is not None and (last.plan, last.plan_commit) == (plan.id, plan.commit)
     given = {"desired": desired(), "commit": "tip", "digest": DESIRED, "fresh_id": "sha256:fresh", **rest}
-    return Tip(fresh=fresh, **given)
+    return Tip(fresh=fresh, has_result=applied, **given)
 
 
 WAITS = {"stop:old": StepStatus(outcome=Outcome.WAITING)}
