@@ -10,11 +10,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from lloom_gitops.codec.wording import without_secrets
+
 _Word = TypeVar("_Word", bound=StrEnum)
 
 _LONGEST_TEXT = 200
 _LARGEST = 1e12
-_PLACE = re.compile(r"\w+://\S+|(?<![\w.])[~.]{0,2}/\S+|\b[A-Za-z]:\\\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
+_PLACE = re.compile(
+    r"\w+://\S+|(?<![\w.])[~.]{0,2}/\S+|\b[A-Za-z]:\\\S+"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b(?:(?:[A-Za-z][\w-]*\.)+[A-Za-z][\w-]*|localhost):\d+\b"
+)
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -34,8 +39,11 @@ def text(value: Any) -> str | None:
     """
     if not isinstance(value, str):
         return None
-    kept = "".join(c for c in value if not unicodedata.category(c).startswith("C")).strip()
-    return kept[:_LONGEST_TEXT] or None
+    return _printable(value)[:_LONGEST_TEXT] or None
+
+
+def _printable(value: str) -> str:
+    return "".join(c for c in value if not unicodedata.category(c).startswith("C")).strip()
 
 
 def word(value: Any) -> str | None:
@@ -47,9 +55,12 @@ def word(value: Any) -> str | None:
 
 
 def prose(value: Any) -> str | None:
-    """`text` of a gateway's message, with paths and addresses taken out: such text ends up in commits (INV-4)."""
-    cleaned = text(value)
-    return None if cleaned is None else _PLACE.sub("…", cleaned)
+    """`text` of a gateway's message without secrets, paths and addresses: such text ends up in commits (INV-4)."""
+    if not isinstance(value, str):
+        return None
+    # Before it is cut: half a key is no key to the eye that looks for one.
+    hidden = _PLACE.sub("…", without_secrets(_printable(value)))
+    return hidden[:_LONGEST_TEXT] or None
 
 
 def last_part(value: Any) -> str | None:

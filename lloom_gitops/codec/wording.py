@@ -22,6 +22,19 @@ def looks_secret(text: str) -> bool:
     return _SECRET.search(text) is not None
 
 
+# What follows a word for a secret, where it is no plain word: `wrong key 9f2c…`, `token=…`, `"api_key": "…"`.
+_NAMED_SECRET = re.compile(
+    r"""(?ix) \b (?:(?:api|access|secret|admin|auth)[-_ ]?)? (?:key|token|secret|password|passwd|authorization) \b
+        ["']? \s* [:=]? \s* ["']? (?:basic \s)? (?=\S*\d) (\S{8,})"""
+)
+
+
+def without_secrets(text: str) -> str:
+    """A text of others, with `…` for what looks like a key, a token or a private key."""
+    hidden = _SECRET.sub("…", text)
+    return _NAMED_SECRET.sub(lambda found: found[0].removesuffix(found[1]) + "…", hidden)
+
+
 def short(value: Any) -> str:
     """A value as one short line for a message; control characters are shown as escapes, secrets not at all."""
     text = "nothing" if value is None else str(value)

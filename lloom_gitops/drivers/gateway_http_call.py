@@ -24,6 +24,7 @@ LARGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer that are read at most; a status of a large cluster with all its events stays far below."""
 
 _CONNECT_SECONDS = 5.0
+_SHORTEST_KEY = 8
 
 
 class GatewayCalls:
@@ -67,10 +68,16 @@ class GatewayCalls:
         timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
             with self._open().stream(method, self.endpoint + path, json=body, timeout=timeout) as response:
-                return _judge(response.status_code, _read(response))
+                return _judge(response.status_code, self._without_key(_read(response)))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError) as fault:
             # The fault's own text may quote a header (and so the key), therefore only its kind is told.
             return fault_answer(fault, seconds)
+
+    def _without_key(self, raw: bytes | None) -> bytes | None:
+        """The body without our own key, which a gateway's message may quote. A very short one may be any word."""
+        if raw is None or self._key is None or len(self._key) < _SHORTEST_KEY:
+            return raw
+        return raw.replace(self._key.encode(), "…".encode())
 
     def _open(self) -> httpx.Client:
         import httpx
