@@ -77,7 +77,7 @@ def applied_status(seen: Seen, decision: Decision, plan_commit: str, applied: Ap
         conditions=Conditions(
             ready=ready,
             reason=_REASONS[result],
-            attempted=seen.tip,
+            attempted=plan_commit,  # not the tip: that moves with each of our own commits
             applied=seen.tip if reached else seen.reached,
         ),
         agent=seen.agent,
@@ -95,7 +95,7 @@ def closed_status(seen: Seen, decision: Decision, last: Status) -> Status:
         now,
         result=Result.SUCCEEDED,
         steps=steps,
-        conditions=Conditions(ready=True, reason="Applied", attempted=seen.tip, applied=seen.tip),
+        conditions=Conditions(ready=True, reason="Applied", attempted=last.plan_commit, applied=seen.tip),
     )
 
 
@@ -116,6 +116,12 @@ def standing_status(seen: Seen, decision: Decision, last: Status | None) -> Stat
         ),
         agent=seen.agent,
     )
+
+
+def timeless(status: Status) -> Status:
+    """A status without the lease's epoch, which alone is no news."""
+    agent = None if status.agent is None else msgspec.structs.replace(status.agent, epoch=0)
+    return msgspec.structs.replace(status, agent=agent)
 
 
 def failed_status(last: Status | None, tip: str | None, reason: str, says: str, agent: AgentStatus) -> Status:

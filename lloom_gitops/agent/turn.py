@@ -22,7 +22,7 @@ from lloom_gitops.agent.journal import ApplyKey
 from lloom_gitops.agent.lease import Lease
 from lloom_gitops.agent.observing import Eyes
 from lloom_gitops.agent.state import Memory
-from lloom_gitops.agent.status import Seen, applied_status, closed_status, failed_status, standing_status
+from lloom_gitops.agent.status import Seen, applied_status, closed_status, failed_status, standing_status, timeless
 from lloom_gitops.agent.turn_report import TurnReport, applied_sentence, report_of
 from lloom_gitops.agent.watching import Watch
 from lloom_gitops.agent.world import World
@@ -245,6 +245,8 @@ class _Turn:
         return published.oid or self._store.history_of(published.tip or branch.commit, PATHS[Kind.PLAN])[0][0]
 
     def _publish_result(self, branch: Branch, status: Status, inventory: Inventory, trigger: str) -> str | None:
+        if branch.status is not None and _same(branch.status, status) and inventory == branch.inventory:
+            return None  # tried again, with the same result
         draft = result_draft(status, inventory, trigger=trigger)
         published = self._store.publish(lambda _: draft, self._world.author(), ref=results_ref(branch.desired))
         return published.oid
@@ -268,7 +270,7 @@ class _Turn:
     def _say(self, status: Status) -> None:
         """Put `status` on the agent's own ref, unless it says so already. Nothing rests on it, so a failure is told."""
         before = self._own
-        if before is not None and status_bytes(_timeless(before)) == status_bytes(_timeless(status)):
+        if before is not None and _same(before, status):
             return
         try:
             self._store.write_note_ref(self._world.settings.own_ref, note_draft(status), self._world.author())
@@ -308,6 +310,10 @@ def _policy(decision: Decision, desired: Desired) -> ApplyPolicy:
     )
 
 
+def _same(one: Status, other: Status) -> bool:
+    return status_bytes(timeless(one)) == status_bytes(timeless(other))
+
+
 def _only_reviewed(decision: Decision) -> None:
     """A person's `apply` carries out what was merged, or says what keeps it from that."""
     if decision.way in (Way.REVIEWED, Way.REFRESHED, Way.NOTHING, Way.CLOSES):
@@ -325,9 +331,3 @@ _REFUSALS = {
     "merged": "no plan covers what was merged",
     "reverted": "a person took these moves back",
 }
-
-
-def _timeless(status: Status) -> Status:
-    """A status without the lease's epoch, which changes with each lease."""
-    agent = None if status.agent is None else msgspec.structs.replace(status.agent, epoch=0)
-    return msgspec.structs.replace(status, agent=agent)

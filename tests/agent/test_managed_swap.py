@@ -132,6 +132,81 @@ def test_a_cordoned_head_hands_over(two: SimPool, tmp_path: Path) -> None:
     assert "state: stopped" in (here.show("main", INVENTORY) or "")
 
 
+@pytest.fixture
+def swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Fleet]:
+    """Two gateways of the newer build at rest, and the head's cordon merged; `b` is as the test's parameter has it."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    configs = {HEAD: config(HEAD, "a", pids, "newer"), OTHER: config(OTHER, "b", pids, "newer")}
+    configs[OTHER]["runtimes"]["b"]["sim"].update(getattr(request, "param", {}))
+    with start_pool(PoolSpec(configs, time_scale=200.0), tmp_path / "pool") as pool:
+        for name, value in environment(tmp_path, pool).items():
+            monkeypatch.setenv(name, value)
+        pool.call(HEAD, "POST", "/gateway/runtimes/a/start", {"force": False})
+        here = Fleet(tmp_path, pool, documents(pool), head=HEAD)
+        here.turn()
+        here.pull()
+        here.write(f"fleet/nodes/{HEAD}.yaml", _cordoned(here, HEAD))
+        here.commit("Cordon the head")
+        yield here
+
+
+def test_a_stop_waits_for_the_requests_in_flight(swap: Fleet) -> None:
+    swap.pool.control(HEAD, "set-active", lane="a", count=2)
+    seen: list[tuple[str, bool]] = []
+
+    def busy_until_routed() -> str | None:
+        if swap.route("chat")[0] == "n2/model-b" and len(seen) < 4:
+            seen.append(("busy", swap.lane(HEAD, "a")["healthy"]))
+            if len(seen) == 4:
+                swap.pool.control(HEAD, "set-active", lane="a", count=0)
+        return None
+
+    report = swap.turn(stop=busy_until_routed)
+    assert report.result is Result.SUCCEEDED, report
+    assert (report.steps["drain:a"].outcome, report.steps["drain:a"].says) == (Outcome.DONE, None)
+    assert seen == [("busy", True)] * 4, "the lane is up while its requests are"
+    assert swap.lane(HEAD, "a")["healthy"] is False
+
+
+@pytest.mark.parametrize("swap", [{"failStart": "out of luck"}], indirect=True)
+def test_nothing_is_stopped_for_a_start_that_failed(swap: Fleet) -> None:
+    before = swap.route("chat")
+    report = swap.turn()
+    assert (report.result, report.exit_code) == (Result.FAILED, 9)
+    start = report.steps["start:b"]
+    assert (start.outcome, start.retry) == (Outcome.FAILED, "later")
+    assert start.says == "startFailed: runtime b exited before becoming healthy"
+    assert {step.outcome for name, step in report.steps.items() if name != "start:b"} == {Outcome.SKIPPED}
+    assert swap.route("chat") == before
+    assert swap.lane(HEAD, "a")["healthy"] is True
+    assert swap.trailers()["Result"] == "failed"
+    # Tried again turn by turn: what comes to the same makes no commit.
+    assert swap.turn().result is Result.FAILED
+    settled = swap.tip()
+    for _ in range(2):
+        assert swap.turn().result is Result.FAILED
+        assert swap.tip() == settled
+
+
+def test_a_gateway_that_restarts_under_the_apply(swap: Fleet) -> None:
+    """The lane that was just loaded outlives its gateway, and shows as `external`: the apply goes on."""
+    restarted: list[str] = []
+
+    def restart_once_the_lane_is_up() -> str | None:
+        if not restarted and swap.lane(OTHER, "b")["healthy"]:
+            restarted.append(OTHER)
+            swap.pool.kill(OTHER)
+            swap.pool.start(OTHER)
+        return None
+
+    report = swap.turn(stop=restart_once_the_lane_is_up)
+    assert restarted
+    assert report.result is Result.SUCCEEDED, report
+    assert swap.route("chat")[0] == "n2/model-b"
+    assert swap.lane(OTHER, "b")["healthy"] is True
+
+
 def _cordoned(fleet: Fleet, node: str) -> str:
     text = (fleet.desk / f"fleet/nodes/{node}.yaml").read_text()
     return text.replace("apiKeyEnv", "state: cordon, apiKeyEnv")

@@ -75,7 +75,7 @@ def test_the_conditions_of_an_apply(result: Result, ready: bool, applied: str) -
     status = applied_status(seen(LaneState.RUNNING), decision(), "c1", Applied(result=result, steps={}))
     conditions = status.conditions
     assert conditions is not None
-    assert (conditions.ready, conditions.attempted, conditions.applied) == (ready, "tip", applied)
+    assert (conditions.ready, conditions.attempted, conditions.applied) == (ready, "c1", applied)
 
 
 def test_closing_turns_waiting_into_done() -> None:
