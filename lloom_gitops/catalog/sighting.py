@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from lloom_gitops.catalog.performance import METRICS, benchmarked
 from lloom_gitops.catalog.sighting_heads import Behind, behind_head, head_models, observed_aliases
 from lloom_gitops.catalog.sighting_lanes import Lanes, declared_lane, gateway_lanes
-from lloom_gitops.catalog.sighting_metrics import benchmarked, demand, performance, period_of
+from lloom_gitops.catalog.sighting_metrics import demand, performance, period_of
 from lloom_gitops.catalog.sighting_nodes import NodeBodies, seen_node, silent_node
 from lloom_gitops.catalog.sighting_routes import effective_routes
 from lloom_gitops.catalog.sighting_wire import amount, by_id, choice, table
@@ -62,11 +63,13 @@ def sight(
     aliases = previous.aliases
     if head is not None and head.routing is not None and behind is not None:
         aliases = observed_aliases(effective_routes(head.routing), behind, lanes)
+    nodes = _nodes(desired, previous, bodies, silent, lanes)
+    known = msgspec.structs.replace(previous, nodes=nodes)
     inventory = Inventory(
-        nodes=_nodes(desired, previous, bodies, silent, lanes),
+        nodes=nodes,
         lanes={name: lanes[name] for name in sorted(lanes)},
         aliases=aliases,
-        performance=_performance(desired, previous, bodies, behind, lanes, aliases),
+        performance=_performance(desired, known, bodies, behind, lanes, aliases),
         demand=_demand(desired, previous, head, aliases),
     )
     return Sighting(inventory=inventory, notes=notes)
@@ -156,9 +159,14 @@ def _performance(
     for lane in lanes.values():
         for model in lane.models:
             known = figures.get(model)
-            published = benchmarked(model, lane, desired)
-            if published is not None and (known is None or known.source == published.source):
-                figures[model] = published
+            recipe = lane.recipe.id if lane.recipe else None
+            published = benchmarked(desired, previous.nodes, model, lane.nodes, recipe)
+            if published is not None and (known is None or known.source != METRICS):
+                figures[model] = Performance(
+                    ttft_ms=published.ttft_ms,
+                    tokens_per_second=published.tokens_per_second,
+                    source=published.source,
+                )
     for node, answered in sorted(bodies.items(), key=lambda entry: entry[0] == desired.pool.head):
         if answered.metrics is None:
             continue

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from lloom_gitops.catalog.sighting_wire import amount, by_id, items, table, text, whole
-from lloom_gitops.model.desired import Desired
-from lloom_gitops.model.inventory import Demand, ObservedLane, Performance
+from lloom_gitops.model.inventory import Demand, Performance
 from lloom_gitops.model.words import ModelKind
 
 _FEWEST_SAMPLES = 5
@@ -46,25 +45,6 @@ def performance(metrics: Mapping[str, Any], kinds: Mapping[str, ModelKind]) -> d
         if ttft is not None or rate is not None:
             found[model] = Performance(ttft_ms=ttft, tokens_per_second=rate)
     return found
-
-
-def benchmarked(model: str, lane: ObservedLane, desired: Desired) -> Performance | None:
-    """What the recipe of a lane publishes for hardware like the lane's, at the fewest streams at once (CAT-4)."""
-    recipe = desired.recipes.get(lane.recipe.id) if lane.recipe is not None else None
-    if recipe is None:
-        return None
-    labels = frozenset(desired.node_labels.get(lane.nodes[0], {}).values())
-    fitting = [
-        figure
-        for figure in recipe.spec.benchmarks
-        if figure.hardware in labels
-        and (figure.model or model) == model
-        and (figure.ttft_ms or figure.tokens_per_second)
-    ]
-    if not fitting:
-        return None
-    best = min(fitting, key=lambda figure: (figure.sequences, figure.model is None))
-    return Performance(ttft_ms=best.ttft_ms, tokens_per_second=best.tokens_per_second, source="benchmark")
 
 
 def _ttft(bucket: Mapping[str, Any], window: Mapping[str, Any], recent: list[dict[str, Any]]) -> int | None:

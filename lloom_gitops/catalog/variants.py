@@ -12,13 +12,14 @@ from lloom_gitops.model.inventory import Inventory, ObservedLane
 from lloom_gitops.model.words import LaneState, Management, ModelKind, Residency
 
 from .memory import DomainKeys, footprint, peak
+from .performance import Figures, expected
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
     """One way to serve models: a lane (managed, or unmanaged with facts), or a recipe that could be installed.
 
     Memory and peak are MiB by domain key, `load_ms` is None where unknown. `recipe` is set with `installed` False for a
-    variant that needs an install step first.
+    variant that needs an install step first. `figures` are those of each of its models where it runs.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     weights: str | None = None
     disk_gb: Decimal | None = None
     started_by_agent: bool = False
+    figures: dict[str, Figures] = {}
     declared: LaneDocument = LaneDocument()
 
     @property
@@ -53,12 +55,15 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 def variants(desired: Desired, inventory: Inventory, keys: DomainKeys) -> dict[str, Variant]:
     """Every lane of the inventory as a variant, by lane id, sorted. Recipes come from `catalog.installs`."""
     return {
-        name: _of_lane(desired, name, inventory.lanes[name], desired.lanes.get(name, LaneDocument()), keys)
+        name: _of_lane(desired, inventory, name, desired.lanes.get(name, LaneDocument()), keys)
         for name in sorted(inventory.lanes)
     }
 
 
-def _of_lane(desired: Desired, name: str, lane: ObservedLane, document: LaneDocument, keys: DomainKeys) -> Variant:
+def _of_lane(desired: Desired, inventory: Inventory, name: str, document: LaneDocument, keys: DomainKeys) -> Variant:
+    lane = inventory.lanes[name]
+    recipe = lane.recipe.id if lane.recipe else None
+    figures = {model: expected(desired, inventory, model, lane.nodes, recipe) for model in lane.models}
     steady = footprint(desired.pool, lane, keys)
     return Variant(
         id=name,
@@ -77,8 +82,9 @@ def _of_lane(desired: Desired, name: str, lane: ObservedLane, document: LaneDocu
         latched=lane.latched,
         excluded_nodes=lane.excluded_nodes,
         start_timeout=lane.start_timeout_seconds or _recipe_timeout(desired, lane),
-        recipe=lane.recipe.id if lane.recipe else None,
+        recipe=recipe,
         started_by_agent=lane.started_by == "agent",
+        figures={model: figure for model, figure in figures.items() if figure is not None},
         declared=document,
     )
 

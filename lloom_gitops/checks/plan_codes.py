@@ -58,6 +58,7 @@ MEANINGS: dict[str, str] = {
     "planVerdict": "A figure of the verdict does not add up.",
     "planNothing": "A plan has steps exactly when it changes something, and one without steps says why.",
     "planLevels": "A level of the objective is not the one recomputed from the outcome.",
+    "planCosts": "The shares of a level do not add up to it.",
     "planStepNode": "A step asks another gateway than the lane's owner, or than the head for a route.",
     "planStepTimeout": "A step has no time limit, or a drain not that of its draining node.",
     "planStepRoute": "An alias's last route step is not the planned route, or an earlier one is not marked interim.",

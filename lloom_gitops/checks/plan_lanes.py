@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lloom_gitops.model.errors import Finding
@@ -12,6 +13,7 @@ from lloom_gitops.model.words import LaneState, NodeState, Residency, StepKind, 
 
 from .plan_codes import at, fault
 from .plan_memory import same_gib
+from .plan_recipes import compute_archs
 from .plan_scene import LaneFacts, Scene
 from .plan_sums import Sums
 
@@ -74,9 +76,9 @@ def obstacle(scene: Scene, lane: LaneFacts) -> str | None:
     if lane.document.state == "stopped":
         return "askedStopped"
     pairs = [(a, b) for i, a in enumerate(lane.nodes) for b in lane.nodes[i + 1 :]]
-    unlinked = [pair for pair in pairs if not scene.linked(*pair)]
-    if unlinked:
-        return f"notLinked: {unlinked[0][0]}, {unlinked[0][1]}"
+    common = frozenset.intersection(*(scene.fabrics(*pair) for pair in pairs)) if pairs else None
+    if common is not None and not common:
+        return f"notLinked: {', '.join(lane.nodes)}"
     recipe = scene.desired.recipes.get(lane.recipe or "")
     if recipe is not None:
         for name in lane.nodes:
@@ -91,17 +93,30 @@ def _mismatch(recipe: Recipe, lane: LaneFacts, node: ObservedNode) -> str | None
     needs = recipe.spec.requirements
     accelerators = node.accelerators or ()
     words = {word.lower() for acc in accelerators for word in (acc.kind, acc.name or "") if word}
+    wanted = compute_archs(recipe) if lane.installs else frozenset(needs.compute_archs)
     archs = {acc.compute_arch for acc in accelerators if acc.compute_arch}
     checks = (
         ("platform", node.platform is not None, not needs.platforms or node.platform in needs.platforms),
         ("accelerator", bool(words), not needs.accelerators or bool({w.lower() for w in needs.accelerators} & words)),
-        ("computeArch", bool(archs), not needs.compute_archs or bool(set(needs.compute_archs) & archs)),
+        ("computeArch", bool(archs), not wanted or bool(wanted & archs)),
         ("commands", node.commands is not None, set(needs.commands) <= set(node.commands or ())),
+        ("image", node.images is not None, lane.installs or _image_there(recipe, node)),
     )
     for reason, known, met in checks:
         if not met and (known or lane.installs):
             return reason
     return "disk" if lane.installs and not _room_on_disk(recipe, node) else None
+
+
+def _image_there(recipe: Recipe, node: ObservedNode) -> bool:
+    """The image itself, or one of its repository that can't be compared: a tag here, a digest there."""
+    wanted = recipe.spec.backend.image
+    there = node.images or ()
+    if wanted is None or wanted in there:
+        return True
+    name = re.compile(r"(:[^:/@]*)?(@.*)?$")
+    kin = [image for image in there if name.sub("", image) == name.sub("", wanted)]
+    return any(("@" in image) is not ("@" in wanted) for image in kin)
 
 
 def _room_on_disk(recipe: Recipe, node: ObservedNode) -> bool:
@@ -115,7 +130,8 @@ def _room_on_disk(recipe: Recipe, node: ObservedNode) -> bool:
 def _start(scene: Scene, index: int, step: Step, lane: LaneFacts) -> Iterator[Finding]:
     pointer = at("steps", index)
     for node in lane.nodes:
-        if not scene.ready(node) or scene.node_state(node) is not NodeState.SERVE:
+        undeclared = node not in scene.desired.nodes
+        if undeclared or not scene.ready(node) or scene.node_state(node) is not NodeState.SERVE:
             yield fault(
                 "planStartNotServing",
                 pointer,

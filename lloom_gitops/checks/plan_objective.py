@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from decimal import ROUND_FLOOR, Decimal
 
 from lloom_gitops.model.errors import Finding
-from lloom_gitops.model.inventory import Performance
-from lloom_gitops.model.plan import PlannedRoute
+from lloom_gitops.model.plan import Costs, PlannedRoute
 from lloom_gitops.model.words import Residency
 
 from .plan_codes import at, fault
@@ -28,8 +27,9 @@ LEVELS = (
 
 
 def level_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
-    """Each level that is not the recomputed one."""
+    """Each level that is not the recomputed one, or is not what its shares add up to."""
     said = scene.plan.verdict.levels
+    yield from _shares(scene)
     for index, level in enumerate(levels(scene, sums)):
         if index >= len(said) or said[index] != level:
             found = str(said[index]) if index < len(said) else "nothing"
@@ -39,6 +39,23 @@ def level_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
                 f"level {index + 1} ({LEVELS[index]})",
                 wanted=str(level),
                 found=found,
+            )
+
+
+def _shares(scene: Scene) -> Iterator[Finding]:
+    """The costs of a plan add up to its first six levels; a plan that gives none claims nothing."""
+    said, costs = scene.plan.verdict.levels, scene.plan.verdict.costs
+    shares = (costs.uncovered, costs.external, costs.slo_misses, costs.order, costs.below_wish)
+    totals = [sum(share.values()) for share in shares]
+    totals.append(sum(costs.latency.values()) + sum(costs.loads.values()))
+    for index, total in enumerate(totals if costs != Costs() else []):
+        if index < len(said) and said[index] != total:
+            yield fault(
+                "planCosts",
+                at("verdict", "costs"),
+                f"the shares of level {index + 1} ({LEVELS[index]}) do not add up",
+                wanted=str(said[index]),
+                found=str(total),
             )
 
 
@@ -56,7 +73,7 @@ def levels(scene: Scene, sums: Sums) -> tuple[int, ...]:
             down += alias.priority * _steps_down(alias.models, planned.route[0])
             unmet += alias.priority if _less_than_wished(scene, lane, alias.residency) else 0
         if planned.route:
-            misses += _demand(scene, name) * _misses(scene, name, planned.route[0])
+            misses += _demand(scene, name) * _misses(scene, name, planned)
             latency += _demand(scene, name) * _latency(scene, name, planned, lane)
     return (
         nothing,
@@ -89,19 +106,10 @@ def _less_than_wished(scene: Scene, lane: LaneFacts, wish: Residency) -> bool:
     return scene.residency[lane.id].rank < wish.rank
 
 
-def _figures(scene: Scene, model: str, planned: PlannedRoute | None = None) -> Performance:
-    """Warm figures of a model: as measured, else what the plan expects by a benchmark (checked by planExpects)."""
-    seen = scene.inventory.performance.get(model)
-    if seen is not None:
-        return seen
-    said = planned.expects if planned else None
-    return Performance(ttft_ms=said.ttft_ms, tokens_per_second=said.tokens_per_second) if said else Performance()
-
-
-def _misses(scene: Scene, alias: str, model: str) -> int:
-    """1 where a known warm figure misses a goal; an unknown figure is no miss."""
+def _misses(scene: Scene, alias: str, planned: PlannedRoute) -> int:
+    """1 where a known warm figure (planExpects checks it) misses a goal; an unknown figure is no miss."""
     slo = scene.desired.aliases[alias].slo
-    figures = _figures(scene, model, scene.plan.routes[alias])
+    figures = planned.expects
     slow = slo.ttft_ms is not None and figures.ttft_ms is not None and figures.ttft_ms > slo.ttft_ms
     wanted, speed = slo.tokens_per_second, figures.tokens_per_second
     return int(slow or (wanted is not None and speed is not None and speed < wanted))
@@ -110,7 +118,7 @@ def _misses(scene: Scene, alias: str, model: str) -> int:
 def _latency(scene: Scene, alias: str, planned: PlannedRoute, lane: LaneFacts | None) -> int:
     """Milliseconds of a request: first token, the chance of a cold load, and the tokens."""
     policy = scene.desired.pool.objective
-    figures = _figures(scene, planned.route[0], planned)
+    figures = planned.expects
     ttft = policy.default_ttft_ms if figures.ttft_ms is None else figures.ttft_ms
     speed = figures.tokens_per_second or policy.default_tokens_per_second
     demand = scene.inventory.demand.get(alias)

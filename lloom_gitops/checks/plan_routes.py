@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 from lloom_gitops.model.desired import Alias
 from lloom_gitops.model.errors import Finding
@@ -11,6 +10,7 @@ from lloom_gitops.model.plan import PlannedRoute
 from lloom_gitops.model.words import Feature
 
 from .plan_codes import at, fault
+from .plan_figures import expects_findings
 from .plan_hard import pins
 from .plan_lanes import obstacle
 from .plan_scene import LaneFacts, Scene
@@ -26,7 +26,7 @@ def route_findings(scene: Scene, sums: Sums) -> Iterator[Finding]:
         yield from _entries(scene, sums, name, alias, planned)
         yield from _order(scene, sums, name, planned)
         yield from _uncovered(scene, name, planned)
-        yield from _expects(scene, name, planned)
+        yield from expects_findings(scene, name, planned)
     for name in scene.plan.routes:
         if name not in scene.desired.aliases and scene.routes_after.get(name) != scene.routes_before.get(name):
             yield fault("planRouteForeign", at("routes", name), f"{name} is not declared here; its route is not ours")
@@ -59,6 +59,8 @@ def unavailable(scene: Scene, sums: Sums, lane: LaneFacts, alias: str | None = N
     """
     if scene.dead(lane):
         return "lost"
+    if scene.undeclared(lane):
+        return "undeclared"
     if lane.id in scene.left:
         return "stopped"
     if not lane.managed:
@@ -151,37 +153,6 @@ def _said_held(scene: Scene, planned: PlannedRoute) -> bool:
     """Whether the lanes of a route say why they stay where none should be."""
     behind = [scene.plan.lanes[name] for name in planned.lanes if name is not None]
     return bool(behind) and all(lane.because.reason == "heldOnCordoned" for lane in behind)
-
-
-def _expects(scene: Scene, name: str, planned: PlannedRoute) -> Iterator[Finding]:
-    """Measured figures of what answers first, else those of a benchmark of its recipe on such hardware (CAT-4)."""
-    if not planned.route:
-        return
-    said = (planned.expects.ttft_ms, planned.expects.tokens_per_second)
-    measured = scene.inventory.performance.get(planned.route[0])
-    if measured is not None:
-        known = [(measured.ttft_ms, measured.tokens_per_second)]
-    else:
-        known = list(_benchmarks(scene, name, planned.route[0])) or [(None, None)]
-    if said not in known:
-        yield fault(
-            "planExpects",
-            at("routes", name, "expects"),
-            f"{name} is promised other figures than {planned.route[0]} has",
-            wanted=f"{known[0][0]} ms, {known[0][1]}/s",
-            found=f"{said[0]} ms, {said[1]}/s",
-        )
-
-
-def _benchmarks(scene: Scene, alias: str, model: str) -> Iterator[tuple[int | None, Decimal | None]]:
-    lane = scene.first_lane(alias)
-    recipe = scene.desired.recipes.get(lane.recipe or "") if lane else None
-    if lane is None or recipe is None:
-        return
-    hardware = {label for node in lane.nodes for label in scene.desired.node_labels.get(node, {}).values()}
-    for row in recipe.spec.benchmarks:
-        if row.hardware in hardware and row.model in (None, model):
-            yield row.ttft_ms, row.tokens_per_second
 
 
 def _removed(scene: Scene) -> Iterator[Finding]:

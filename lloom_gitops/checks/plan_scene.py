@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lloom_gitops.catalog.facts import facts, lanes_of_route
-from lloom_gitops.catalog.memory import DomainLimit, footprint, keys_of_nodes, limits, mib_up, peak
+from lloom_gitops.catalog.memory import DomainLimit, footprint, keys_of_nodes, limits, peak
 from lloom_gitops.model.desired import Alias, Desired, Lane, Profile
 from lloom_gitops.model.inventory import Inventory, ObservedLane
 from lloom_gitops.model.plan import Plan, Step
@@ -30,6 +30,8 @@ from lloom_gitops.model.words import (
     StepKind,
     StopReason,
 )
+
+from .plan_recipes import memory_of_install, sequences
 
 
 class LaneFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,20 +108,26 @@ class Scene:
         seen = self.inventory.nodes.get(node)
         return seen is not None and feature in seen.gateway.features
 
-    def linked(self, a: str, b: str) -> bool:
-        """A direct link, as reported by either side or declared by either side; links are symmetric."""
+    def fabrics(self, a: str, b: str) -> frozenset[str]:
+        """Fabrics of direct links, as reported by either side or declared by either side; links are symmetric."""
+        found: set[str] = set()
         for here, there in ((a, b), (b, a)):
             seen, declared = self.inventory.nodes.get(here), self.desired.nodes.get(here)
             links = (seen.links if seen else ()) + (declared.links if declared else ())
-            if any(link.peer == there for link in links):
-                return True
-        return False
+            found.update(link.fabric for link in links if link.peer == there)
+        return frozenset(found)
 
     # -- lanes -----------------------------------------------------------------------------------------------------
 
     def hands_off(self, lane: LaneFacts) -> bool:
-        """A node of it is on hold or unreadable: it stays as it is, and counts."""
-        return any(self.unreadable(n) or self.node_state(n) is NodeState.HOLD for n in lane.nodes)
+        """A node of it is on hold, unreadable or not declared: it stays as it is, and counts."""
+        return self.undeclared(lane) or any(
+            self.unreadable(n) or self.node_state(n) is NodeState.HOLD for n in lane.nodes
+        )
+
+    def undeclared(self, lane: LaneFacts) -> bool:
+        """A node of it is enrolled only, so that nobody has said how to reach it."""
+        return any(node not in self.desired.nodes for node in lane.nodes)
 
     def dead(self, lane: LaneFacts) -> bool:
         """A node of it is lost or left, so it serves nothing."""
@@ -192,10 +200,11 @@ class Scene:
         planned = self.plan.lanes.get(name)
         recipe = self.desired.recipes.get(step.recipe or "")
         process = _process(recipe, planned.models if planned else ()) if recipe is not None else None
-        if planned is None or recipe is None or process is None or process.memory_gb is None:
+        if planned is None or recipe is None or process is None:
             return None
-        needs = recipe.spec.requirements
-        places = [key for node in planned.nodes for key in self.domain_keys.get(node, ())[: needs.devices_per_node]]
+        memory = memory_of_install(recipe, process, planned, self.domain_keys)
+        if memory is None:
+            return None
         settings = [model.settings for model in process.models]
         return LaneFacts(
             id=name,
@@ -206,11 +215,11 @@ class Scene:
             managed=True,
             state=LaneState.STOPPED,
             residency=Residency.AUTO,
-            memory=dict.fromkeys(places, mib_up(process.memory_gb)),
-            peak=dict.fromkeys(places, mib_up(max(process.memory_gb, needs.load_peak_gb or Decimal(0)))),
+            memory={key: steady for key, (steady, _) in memory.items()},
+            peak={key: loading for key, (_, loading) in memory.items()},
             load_ms=int((recipe.spec.load_seconds or Decimal(0)) * 1000),
             context_window=min((s.context_window for s in settings if s.context_window), default=None),
-            sequences=min((s.max_sequences for s in settings if s.max_sequences), default=None),
+            sequences=sequences(process),
             recipe=step.recipe,
             installs=True,
         )

@@ -32,6 +32,22 @@ class AliasCount(Spec):
     uncovered: int = 0
 
 
+class Costs(Spec):
+    """What the first six levels are made of: by alias, and `loads` (of level 6) by lane that is started or restarted.
+
+    What costs nothing is left out. `tightest` names the domain that level 8 is about.
+    """
+
+    uncovered: dict[str, int] = {}
+    external: dict[str, int] = {}
+    slo_misses: dict[str, int] = {}
+    order: dict[str, int] = {}
+    below_wish: dict[str, int] = {}
+    latency: dict[str, int] = {}
+    loads: dict[str, int] = {}
+    tightest: str | None = None
+
+
 class Verdict(Spec):
     """The objective's levels (documents.md, Objective) and the plan in figures.
 
@@ -48,6 +64,7 @@ class Verdict(Spec):
     stop: int = 0
     load_gb: Decimal = Decimal(0)
     load_seconds: int = 0
+    costs: Costs = Costs()
 
 
 class Cause(Spec):
@@ -56,6 +73,7 @@ class Cause(Spec):
     reason: str
     node: str | None = None
     lane: str | None = None
+    recipe: str | None = None
     model: str | None = None
     alias: str | None = None
     domain: str | None = None
@@ -85,10 +103,15 @@ class PlannedLane(Spec):
 
 
 class Expects(Spec):
-    """Warm figures of what answers first; None: unknown."""
+    """Warm figures of what answers first; None: unknown.
+
+    `source` is metrics, benchmark, or scaled (a benchmark of `hardware`, carried over by memory bandwidth).
+    """
 
     ttft_ms: int | None = None
     tokens_per_second: Decimal | None = None
+    source: str | None = None
+    hardware: str | None = None
 
 
 class PlannedRoute(Spec):
@@ -216,13 +239,17 @@ class Step(Spec):
 
 
 class Note(Spec):
-    """Something people should know that changes nothing; `code` is from a closed list."""
+    """Something people should know that changes nothing; `code` is from a closed list.
+
+    `setting` (`from` on the wire) is the launch setting that a requirement was inferred from.
+    """
 
     code: str
     node: str | None = None
     lane: str | None = None
     alias: str | None = None
     recipe: str | None = None
+    setting: str | None = msgspec.field(default=None, name="from")
     says: str | None = None
 
 

@@ -31,6 +31,8 @@ from lloom_gitops.model.words import Residency, StepKind, StopReason
 from lloom_gitops.reconcile.fold import fold
 from lloom_gitops.reconcile.order import order
 
+from .costs import costs
+from .elsewhere import Elsewhere
 from .explain import because, below_wish, missing_models
 from .leaving import kept_lanes
 from .memory_sums import rules_of
@@ -68,7 +70,7 @@ def assemble(
             engine="exact" if found.exact else "greedy",
             what_if=what_if,
         ),
-        verdict=_verdict(found),
+        verdict=_verdict(world, found),
         lanes=_lanes(world, found),
         routes=_routes(world, found),
         uncovered=uncovered,
@@ -107,7 +109,7 @@ def _nothing(world: World) -> str:
     return "nothing to do: what runs is what is wanted"
 
 
-def _verdict(found: Found) -> Verdict:
+def _verdict(world: World, found: Found) -> Verdict:
     rows = found.outcome.served.values()
     starts = [found.change.variants[name] for name in (*found.change.starts, *found.room.restarts)]
     room_stops = [name for name in found.room.stopped if name not in found.change.stops]
@@ -125,18 +127,20 @@ def _verdict(found: Found) -> Verdict:
         stop=len(found.change.stops) + len(room_stops),
         load_gb=sum((gib(mib) for variant in starts for mib in variant.memory.values()), Decimal(0)),
         load_seconds=sum((variant.load_ms or 0) for variant in starts) // 1000,
+        costs=costs(world, found),
     )
 
 
 def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:
     outcome = found.outcome
+    elsewhere = Elsewhere(world, kept_sums(world, outcome, found.change))
     return {
         name: PlannedLane(
             models=world.variants[name].models,
             nodes=world.variants[name].nodes,
             residency=residency,
             memory_gb={key: gib(mib) for key, mib in world.variants[name].memory.items()},
-            because=because(world, outcome, name),
+            because=because(world, outcome, name, elsewhere),
         )
         for name, residency in outcome.residency.items()
         if name not in found.change.stops
@@ -149,13 +153,15 @@ def _routes(world: World, found: Found) -> dict[str, PlannedRoute]:
         if not row.entries:
             continue
         route, lanes = found.change.after[alias]
-        figures = world.inventory.performance.get(route[0])
+        figures = world.figures(route[0], lanes[0])
         routes[alias] = PlannedRoute(
             route=route,
             lanes=lanes,
             expects=Expects(
                 ttft_ms=figures.ttft_ms if figures else None,
                 tokens_per_second=figures.tokens_per_second if figures else None,
+                source=figures.source if figures else None,
+                hardware=figures.hardware if figures else None,
             ),
             because=missing_models(world, found.outcome, alias),
         )

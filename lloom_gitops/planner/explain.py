@@ -9,6 +9,7 @@ from lloom_gitops.model.plan import Because, Cause
 from lloom_gitops.model.words import Residency
 from lloom_gitops.reconcile.room import holding
 
+from .elsewhere import Elsewhere, model_causes
 from .memory_sums import MemoryRules, Shortage, sums
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World, unsuitable
@@ -65,23 +66,24 @@ def missing_models(world: World, outcome: Outcome, alias: str) -> tuple[Cause, .
         if entry.external or entry.model in routed:
             continue
         lanes = world.by_model.get(entry.model, ())
-        if not lanes:
-            causes.append(Cause(reason="noLane", model=entry.model))
-        for lane in lanes:
-            causes += [
-                msgspec.structs.replace(cause, model=entry.model) for cause in lane_causes(world, outcome, lane, alias)
-            ]
+        found = [cause for lane in lanes for cause in lane_causes(world, outcome, lane, alias)]
+        found += model_causes(world, entry.model)
+        causes += [msgspec.structs.replace(cause, model=entry.model) for cause in found or (Cause(reason="noLane"),)]
     return tuple(causes)
 
 
-def because(world: World, outcome: Outcome, lane: str) -> Because:
-    """Why a planned lane is in the plan, and what rejected each lane that people would rather have in its place."""
+def because(world: World, outcome: Outcome, lane: str, elsewhere: Elsewhere) -> Because:
+    """Why a planned lane is in the plan, and what rejected each alternative.
+
+    These are the lanes that people would rather have in its place, and every other node.
+    """
     answered = [alias for alias, row in outcome.served.items() if row.first == lane]
     later = [alias for alias, row in outcome.served.items() if any(entry[1] == lane for entry in row.entries[1:])]
     rejected: dict[str, tuple[Cause, ...]] = {}
     for alias in answered:
         for other in _rather(world, outcome, alias, lane):
             rejected.setdefault(other, lane_causes(world, outcome, other, alias))
+    rejected.update(elsewhere.nodes(lane, outcome.residency[lane]))
     return Because(reason=_reason(world, outcome, lane, answered, later), rejected=dict(sorted(rejected.items())))
 
 

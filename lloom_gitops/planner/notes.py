@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from lloom_gitops.catalog.fit import needed_archs
+from lloom_gitops.catalog.inferred import needed_archs, sequences, tensor_parallel
+from lloom_gitops.catalog.performance import SCALED
 from lloom_gitops.model.plan import Gap, Note
+from lloom_gitops.model.recipe import Recipe, processes
 from lloom_gitops.model.words import Feature, Liveness, Residency
 
+from .elsewhere import model_causes
 from .explain import below_wish
 from .memory_sums import rules_of
 from .objective import restarted
 from .search import Found
-from .world import LaneRole, NodeRole, World
+from .world import LaneRole, NodeRole, World, unsuitable
 
 
 def all_gaps(found: Found, of_order: tuple[Gap, ...]) -> tuple[Gap, ...]:
@@ -33,6 +36,7 @@ def notes(world: World, found: Found) -> tuple[Note, ...]:
         *_old_builds(world, found),
         *_further(world, found),
         *_inferred(world, found),
+        *_scaled(world, found),
     )
 
 
@@ -41,7 +45,8 @@ def _nodes(world: World) -> list[Note]:
     for name, role in world.nodes.items():
         seen = world.inventory.nodes.get(name)
         if name not in world.desired.nodes:
-            rows.append(Note(code="undeclaredNode", node=name, says="declare the node before aliases can route to it"))
+            says = f"declare the node before aliases can route to it{_would_serve(world, name)}"
+            rows.append(Note(code="undeclaredNode", node=name, says=says))
         if seen is None:
             rows.append(Note(code="nodeNeverSeen", node=name, says="nothing is planned there until it is observed"))
         elif role is NodeRole.FROZEN and seen.liveness is Liveness.SUSPECT:
@@ -52,6 +57,22 @@ def _nodes(world: World) -> list[Note]:
     if head is NodeRole.GONE:
         rows.append(Note(code="headLost", node=world.head, says="routes can't be written until the head is back"))
     return rows
+
+
+def _would_serve(world: World, node: str) -> str:
+    """Aliases that lanes of an enrolled-only node could serve once it is declared."""
+    lanes = [variant for variant in world.variants.values() if node in variant.nodes and not variant.latched]
+    aliases = [
+        alias
+        for alias, entries in world.entries.items()
+        if any(
+            entry.model in lane.models and unsuitable(lane, world.alias(alias).needs) is None
+            for entry in entries
+            for lane in lanes
+            if not entry.external
+        )
+    ]
+    return f": its lanes could serve {', '.join(aliases)}" if aliases else ""
 
 
 def _lost_lanes(world: World) -> list[Note]:
@@ -121,14 +142,48 @@ def _further(world: World, found: Found) -> list[Note]:
 
 
 def _inferred(world: World, found: Found) -> list[Note]:
-    """Requirements of recipes to be installed that come from launch settings, not from the recipe's own fields."""
+    """Requirements that come from launch settings, of recipes that are installed or that they keep off some node."""
     rows = []
-    for name in found.change.starts:
-        variant = world.variants[name]
-        recipe = world.desired.recipes.get(variant.recipe or "")
-        if recipe is not None and not variant.installed:
-            archs, setting = needed_archs(recipe)
-            if setting is not None:
-                says = f"needs {', '.join(archs)}, inferred from {setting}"
-                rows.append(Note(code="inferredArch", recipe=variant.recipe, says=says))
+    used = {world.variants[name].recipe for name in found.change.installs}
+    for name, recipe in world.desired.recipes.items():
+        archs = needed_archs(recipe)
+        if archs.setting and (name in used or _kept_off(world, name, recipe)):
+            says = f"needs {', '.join(archs.value)}"
+            rows.append(Note(code="inferredArch", recipe=name, setting=archs.setting, says=says))
+        degree = tensor_parallel(recipe)
+        if degree.setting and (name in used or _wanted(world, recipe)):
+            says = f"needs {degree.value} ranks, on devices of one node or on linked nodes"
+            rows.append(Note(code="inferredTensorParallel", recipe=name, setting=degree.setting, says=says))
+        for process in processes(recipe.spec):
+            at_once = sequences(process)
+            if at_once.setting and name in used:
+                says = f"serves {at_once.value} sequences at once"
+                rows.append(Note(code="inferredSequences", recipe=name, setting=at_once.setting, says=says))
+    return rows
+
+
+def _wanted(world: World, recipe: Recipe) -> bool:
+    """Whether installs are considered and an alias names a model of the recipe."""
+    models = {model.gateway_model for model in recipe.spec.models}
+    named = any(entry.model in models for entries in world.entries.values() for entry in entries)
+    return world.desired.pool.planning.consider_installs and named
+
+
+def _kept_off(world: World, name: str, recipe: Recipe) -> bool:
+    """Whether the inferred arch speaks against a node in what the plan says of a recipe."""
+    return _wanted(world, recipe) and any(
+        cause.reason == "computeArch" and cause.recipe == name
+        for model in recipe.spec.models
+        for cause in model_causes(world, model.gateway_model)
+    )
+
+
+def _scaled(world: World, found: Found) -> list[Note]:
+    """Figures that are carried over from other hardware: what answers an alias was measured nowhere like it."""
+    rows = []
+    for alias, row in found.outcome.served.items():
+        figures = world.figures(*row.entries[0]) if row.entries else None
+        if figures is not None and figures.source == SCALED:
+            says = f"the figures of {row.entries[0][0]} are scaled from {figures.hardware} by memory bandwidth"
+            rows.append(Note(code="scaledFigures", alias=alias, lane=row.first, says=says))
     return rows

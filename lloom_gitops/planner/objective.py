@@ -46,14 +46,17 @@ def static_levels(world: World, outcome: Outcome) -> Levels:
 
 def levels(world: World, outcome: Outcome, change: Transition, room: Room) -> Levels:
     """All eight levels; ties beyond them are broken by stable ids (`tie_break`)."""
-    latency = sum(_latency(world, outcome, alias, row) for alias, row in outcome.served.items() if row.entries)
-    churn_weight = milli(world.desired.pool.objective.churn_seconds_weight)
-    loads = [*change.starts, *room.restarts, *restarted(change)]
-    churn = churn_weight * sum(world.variants[name].load_ms or 0 for name in loads)
+    waits = sum(latency(world, outcome, alias, row) for alias, row in outcome.served.items() if row.entries)
+    churn = sum(churn_of(world, name) for name in (*change.starts, *room.restarts, *restarted(change)))
     room_stops = [name for name in room.stopped if name not in change.stops]
     moves = len(change.starts) + len(room.restarts) + len(change.stops) + len(room_stops)
     moves += len(change.changed_routes) + len(change.removed) + len(change.changes)
-    return (*static_levels(world, outcome), latency + churn, moves, -tightest_room(world, outcome, change))
+    return (*static_levels(world, outcome), waits + churn, moves, -tightest_room(world, outcome, change))
+
+
+def churn_of(world: World, lane: str) -> int:
+    """What loading a lane counts on level 6."""
+    return milli(world.desired.pool.objective.churn_seconds_weight) * (world.variants[lane].load_ms or 0)
 
 
 def restarted(change: Transition) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ def demand_milli(world: World, alias: str) -> int:
 
 def _misses(world: World, alias: Alias, row: Served) -> bool:
     """Whether warm figures miss the SLO; an unknown figure is no miss."""
-    figures = world.inventory.performance.get(row.entries[0][0])
+    figures = world.figures(*row.entries[0])
     if figures is None:
         return False
     slow = alias.slo.ttft_ms is not None and figures.ttft_ms is not None and figures.ttft_ms > alias.slo.ttft_ms
@@ -88,11 +91,11 @@ def _below_wish(world: World, outcome: Outcome, alias: Alias, lane: str) -> bool
     return outcome.residency[lane].rank < alias.residency.rank
 
 
-def _latency(world: World, outcome: Outcome, alias: str, row: Served) -> int:
+def latency(world: World, outcome: Outcome, alias: str, row: Served) -> int:
     """Demand times expected milliseconds of a request at what answers first."""
     rules = world.desired.pool.objective
     model, lane = row.entries[0]
-    figures = world.inventory.performance.get(model)
+    figures = world.figures(model, lane)
     ttft = figures.ttft_ms if figures and figures.ttft_ms is not None else rules.default_ttft_ms
     speed = figures.tokens_per_second if figures and figures.tokens_per_second else rules.default_tokens_per_second
     demand = world.inventory.demand.get(alias)
@@ -121,13 +124,17 @@ def kept_sums(world: World, outcome: Outcome, change: Transition) -> Sums:
 
 def tightest_room(world: World, outcome: Outcome, change: Transition) -> int:
     """Budget less always and preferred lanes in the tightest domain, MiB; domains of lost nodes do not count."""
+    return min((room for room, _ in rooms(world, outcome, change)), default=0)
+
+
+def rooms(world: World, outcome: Outcome, change: Transition) -> list[tuple[int, str]]:
+    """Room of each domain of a known budget, MiB, with the domain's key."""
     planned = kept_sums(world, outcome, change)
-    rooms = [
-        limit.budget_mib - planned.always.get(key, 0) - planned.preferred.get(key, 0)
+    return [
+        (limit.budget_mib - planned.always.get(key, 0) - planned.preferred.get(key, 0), key)
         for key, limit in world.limits.items()
         if limit.budget_mib is not None and world.nodes.get(limit.node) is not NodeRole.GONE
     ]
-    return min(rooms, default=0)
 
 
 def tie_break(outcome: Outcome) -> tuple[object, ...]:

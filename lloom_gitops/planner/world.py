@@ -7,9 +7,11 @@ from enum import StrEnum
 import msgspec
 
 from lloom_gitops.catalog.facts import lanes_of_route
-from lloom_gitops.catalog.fit import unfit, unlinked
+from lloom_gitops.catalog.fit import unfit
 from lloom_gitops.catalog.installs import install_variants
+from lloom_gitops.catalog.links import fabrics, unlinked
 from lloom_gitops.catalog.memory import DomainLimit, keys_of_nodes, limits
+from lloom_gitops.catalog.performance import Figures, expected
 from lloom_gitops.catalog.variants import Variant, variants
 from lloom_gitops.model.desired import Alias, Desired, Needs
 from lloom_gitops.model.inventory import Inventory, ObservedNode
@@ -73,6 +75,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a node's gateway build has a feature; a node never seen is taken to have it."""
         seen = self.inventory.nodes.get(node)
         return seen is None or feature in seen.gateway.features
+
+    def figures(self, model: str, lane: str | None) -> Figures | None:
+        """Warm figures of a model from a lane, or of an external one; None: nothing is known (CAT-4)."""
+        if lane is None:
+            return expected(self.desired, self.inventory, model)
+        return self.variants[lane].figures.get(model)
 
     def alias(self, name: str) -> Alias:
         """The alias's document."""
@@ -139,8 +147,10 @@ def _node_role(desired: Desired, inventory: Inventory, name: str) -> NodeRole:
         return NodeRole.FROZEN
     if seen.liveness.gone:
         return NodeRole.GONE
-    states = [state for state in (declared.state if declared else None, seen.state) if state is not None]
-    state = max(states, key=lambda s: s.strictness, default=NodeState.SERVE)
+    if declared is None:
+        # Enrolled only: nobody has said how to reach it, so nothing can be changed there (PLN-11).
+        return NodeRole.FROZEN
+    state = max((declared.state, seen.state or NodeState.SERVE), key=lambda s: s.strictness)
     unreadable = seen.seen is Seen.UNKNOWN or seen.liveness is Liveness.SUSPECT
     if state is NodeState.HOLD or unreadable:
         return NodeRole.FROZEN
@@ -154,7 +164,7 @@ def _lane_roles(
     out: dict[str, Cause] = {}
     for name, variant in by_id.items():
         at = {node: nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
-        cause = _cause_out(variant, at)
+        cause = _cause_out(desired, variant, at)
         if cause is None and variant.managed and not variant.loaded:
             cause = _misfit(desired, inventory, variant)
         if cause is not None:
@@ -168,11 +178,14 @@ def _lane_roles(
     return roles, out
 
 
-def _cause_out(variant: Variant, at: dict[str, NodeRole]) -> Cause | None:
+def _cause_out(desired: Desired, variant: Variant, at: dict[str, NodeRole]) -> Cause | None:
     """The first thing that keeps a lane from serving whatever is decided; running lanes are never out for a latch."""
     gone = next((node for node, role in at.items() if role is NodeRole.GONE), None)
     if gone is not None:
         return Cause(reason="nodeLost", node=gone, lane=variant.id)
+    undeclared = next((node for node in at if node not in desired.nodes), None)
+    if undeclared is not None:
+        return Cause(reason="undeclaredNode", node=undeclared, lane=variant.id)
     if variant.declared.state == "stopped":
         return Cause(reason="stoppedByRequest", lane=variant.id)
     if not variant.managed and not variant.loaded:
@@ -191,7 +204,8 @@ def _misfit(desired: Desired, inventory: Inventory, variant: Variant) -> Cause |
     """What an idle lane's nodes lack for it: links between its ranks, or what its recipe requires."""
     pair = unlinked(desired, inventory, variant.nodes)
     if pair is not None:
-        return Cause(reason="noLink", lane=variant.id, node=pair[0], needs=pair[1])
+        other = ", ".join(sorted(fabrics(desired, inventory, *pair)))
+        return Cause(reason="noLink", lane=variant.id, node=pair[0], needs=pair[1], has=other or None)
     recipe = desired.recipes.get(variant.recipe or "")
     if recipe is None or not variant.installed:
         return None

@@ -19,28 +19,37 @@ CAUSES: dict[str, str] = {
     "contextTooSmall": "the context window of {lane} is too small",
     "cordoned": "{node} is cordoned",
     "disk": "{node} has too little disk for the weights of {lane}",
+    "devicesTooFew": "{node} has too few devices for {lane}",
     "draining": "{node} is being drained",
     "excludedAfterFailure": "{lane} is kept off {node} after failed starts",
     "fixedAsItIs": "{lane} stays as it is: nothing may change there now",
     "heldOnCordoned": "only {lane} serves it, so that lane stays although its node is to be emptied",
+    "image": "{node} lacks the image that {lane} runs from",
+    "installable": "only a recipe that is not installed serves {model} ({recipe}; see `plan --consider-installs`)",
     "latched": "{lane} is latched: the memory guard aborted its last load, and a person has to start it once",
     "loadPeak": "{lane} would not fit into {domain} while it loads",
     "memory": "{lane} does not fit into {domain}",
-    "noLane": "no lane serves {model}",
+    "memoryUnknown": "how much memory {lane} takes is not known, and it is placed nowhere",
+    "noLane": "no lane and no recipe serves {model}",
     "noLink": "{node} has no direct link to another node that {lane} needs",
     "noRoom": "{lane} would not fit into {domain} beside what is loaded there",
     "noModel": "it names no model of ours",
     "nodeLost": "{node} is lost",
+    "nodeUnreadable": "{node} can't be read now, and nothing changes there",
     "notChosen": "{lane} could serve, and something better does",
+    "notInstalled": "{lane} is not installed on {node}",
     "notRunning": "{lane} does not run, and only a person can start it",
+    "onHold": "{node} is on hold, and nothing changes there",
     "pinnedElsewhere": "a pin puts {model} elsewhere",
     "platform": "{node} is of a platform that {lane} does not run on",
+    "runByHand": "{lane} is run by hand, and only a person can move it",
     "sequencesTooFew": "{lane} serves too few sequences at once",
     "stoppedByRequest": "the document of {lane} says that it stays stopped",
+    "undeclaredNode": "{node} is enrolled only: nothing can be routed there before it is declared",
     "worseElsewhere": "more for {lane} would cost something that counts more",
     "wrongKind": "{lane} is of another kind",
 }
-"""Reason to sentence; `{node}`, `{lane}`, `{model}` and `{domain}` stand for the cause's own."""
+"""Reason to sentence; `{node}`, `{lane}` (or its recipe), `{model}` and `{domain}` stand for the cause's own."""
 
 LANES: dict[str, str] = {
     "asItIs": "nothing may change it now",
@@ -67,7 +76,7 @@ STOPS: dict[StopReason, str] = {
 }
 """The four reasons for which a running lane may be stopped (docs/concepts.md)."""
 
-_NAMES = ("node", "lane", "model", "alias", "domain")
+_NAMES = ("node", "lane", "recipe", "model", "alias", "domain")
 _UNNAMED = {"lane": "it", "domain": "its memory"}
 
 
@@ -75,6 +84,8 @@ def cause_text(cause: Cause) -> str:
     """One cause as a clause without a full stop; a reason that this build has no words for is spelled out."""
     template = CAUSES.get(cause.reason)
     named = {name: shown(getattr(cause, name) or _UNNAMED.get(name, f"the {name}")) for name in _NAMES}
+    if cause.lane is None and cause.recipe is not None:
+        named["lane"] = shown(cause.recipe)
     sentence = template.format(**named) if template else spelled(cause.reason)
     rest = [
         f"{name} {named[name]}"

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from lloom_gitops.model.inventory import ObservedAlias
 from lloom_gitops.model.plan import (
     Because,
+    Costs,
     Gap,
     ManualChange,
     PlannedLane,
@@ -131,6 +132,7 @@ FAULTS: list[Fault] = [
         for i in range(8)
     ],
     ("levels cut short", "planLevels", cordoned, (verdict(levels=(0, 0, 0)),)),  # steps
+    ("shares that do not add up", "planCosts", cordoned, (verdict(costs=Costs(order={"cognition": 1})),)),
     ("a step for the wrong gateway", "planStepNode", cordoned, (step(START, node="spark-node-01"),)),
     ("a route on a node that is not the head", "planStepNode", cordoned, (step(DEEP, node="spark-node-03"),)),
     ("no time limit", "planStepTimeout", cordoned, (step(START, timeout_seconds=None),)),
