@@ -147,9 +147,14 @@ class Fleet:
         return load_settings(self.home, {}, given)
 
     def turn(
-        self, *, by_person: bool = False, stop: Callable[[], str | None] = lambda: None, **flags: Any
+        self,
+        *,
+        by_person: bool = False,
+        stop: Callable[[], str | None] = lambda: None,
+        clock: SystemClock | None = None,
+        **flags: Any,
     ) -> TurnReport:
-        with agent_world(self.home, self.settings(**flags), stop=stop, clock=HastyClock()) as (world, lease):
+        with agent_world(self.home, self.settings(**flags), stop=stop, clock=clock or HastyClock()) as (world, lease):
             return turn.once(world, lease, by_person=by_person)
 
     def command(self, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -192,11 +192,11 @@ def test_the_service_applies_what_is_merged_and_ends_when_asked(fleet: Make) -> 
     here.commit("Look often")
     process = subprocess.Popen(here.argv("agent"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_for(lambda: here.said() is not None, 20)
+        wait_for(lambda: here.said() is not None, 60)
         cordon(here)
-        wait_for(lambda: here.status() is not None, 30)
+        wait_for(lambda: here.status() is not None, 60)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 0, err

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lloom_gitops.control.lifecycle import Way
+from lloom_gitops.drivers.clock import SystemClock
 from lloom_gitops.model.words import Outcome, Result
 from lloom_gitops.sim.pool import SIM_KEY_ENV, PoolSpec, SimPool, start_pool
 from tests.pools import REPO
@@ -153,19 +154,21 @@ def swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 
 def test_a_stop_waits_for_the_requests_in_flight(swap: Fleet) -> None:
     swap.pool.control(HEAD, "set-active", lane="a", count=2)
-    seen: list[tuple[str, bool]] = []
+    journal = swap.room / "state" / "journal.jsonl"
+    seen: list[bool] = []
 
-    def busy_until_routed() -> str | None:
-        if swap.route("chat")[0] == "n2/model-b" and len(seen) < 4:
-            seen.append(("busy", swap.lane(HEAD, "a")["healthy"]))
-            if len(seen) == 4:
+    def busy_for_a_while() -> str | None:
+        draining = journal.exists() and '"step":"drain:a","kind":"intent"' in journal.read_text()
+        if draining and len(seen) < 3:
+            seen.append(swap.lane(HEAD, "a")["healthy"])
+            if len(seen) == 3:
                 swap.pool.control(HEAD, "set-active", lane="a", count=0)
         return None
 
-    report = swap.turn(stop=busy_until_routed)
+    report = swap.turn(stop=busy_for_a_while, clock=SystemClock())
     assert report.result is Result.SUCCEEDED, report
     assert (report.steps["drain:a"].outcome, report.steps["drain:a"].says) == (Outcome.DONE, None)
-    assert seen == [("busy", True)] * 4, "the lane is up while its requests are"
+    assert seen == [True] * 3, "the lane is up while its requests are"
     assert swap.lane(HEAD, "a")["healthy"] is False
 
 
