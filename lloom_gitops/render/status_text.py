@@ -24,7 +24,7 @@ RESULTS: dict[Result, str] = {
 """What became of the plan, as the rest of a sentence."""
 
 DECISIONS: dict[str, str] = {
-    "apply": "The controller applies a plan of its own",
+    "apply": "The agent applied it",
     "wait": "The controller waits until the plan is stable",
     "hold": "The controller holds",
     "nothing": "The controller sees nothing to do",
@@ -46,7 +46,7 @@ REASONS: dict[str, str] = {
     "overStops": "it would stop more lanes than may be stopped unasked",
     "reverted": "a person took these moves back",
     "reviewStands": "its moves were reviewed in an earlier plan",
-    "reviewed": "its plan was reviewed and merged",
+    "reviewed": "it was reviewed and merged",
     "suspended": "applying is suspended",
     "waits": "only steps for a person are left",
     "whatIf": "the committed plan is a what-if plan, which only shows",
@@ -113,9 +113,10 @@ def _controller_clause(controller: ControllerStatus) -> str:
 def because_text(because: Mapping[str, Any]) -> str:
     """A reason in words with its facts and what to do next: `the last change is too short ago (left 4 min)`."""
     reason = str(because.get("reason", ""))
-    facts = [shown(str(because["says"]))] if because.get("says") else []
-    facts += [_fact(name, value) for name, value in because.items() if name not in _WORDS and value is not None]
     said = REASONS.get(reason) or spelled(reason)
+    says = shown(str(because.get("says") or ""))
+    facts = [] if not says or (said and said in says) else [says]  # a plan's own sentence says it already
+    facts += [_fact(name, value) for name, value in because.items() if name not in _WORDS and value is not None]
     if facts:
         said = f"{said} ({', '.join(facts)})" if said else ", ".join(facts)
     hint = because.get("hint")
@@ -165,7 +166,8 @@ def _toned(block: Sequence[str], tone: Callable[[str], str] | None) -> list[str]
 def _aliases(status: Status, page: Page) -> list[str]:
     rows = []
     for alias, each in status.aliases.items():
-        serving = shown(each.serving) if each.serving else "nothing"
+        # What is planned but not loaded, the gateway loads on request.
+        serving = shown(each.serving) if each.serving else "nothing loaded" if each.planned else "nothing"
         wanted = "" if each.planned == each.serving else f"planned: {shown(each.planned or 'nothing')}"
         rows.append([shown(alias), serving, wanted])
     return _lines(rows, page)

@@ -139,6 +139,11 @@ def test_a_cause_is_a_clause_with_its_numbers(cause: Cause, said: str) -> None:
             {"reason": "waits", "steps": ["a", "b"]}, "only steps for a person are left (steps a and b)", id="list"
         ),
         pytest.param({"reason": "newReason", "leftSeconds": 240}, "new reason (left 4 min)", id="time"),
+        pytest.param(
+            {"reason": "nothingToDo", "says": "nothing to do: what runs is what is wanted"},
+            "what runs is what is wanted",
+            id="said once",
+        ),
     ],
 )
 def test_a_decision_says_why(because: dict[str, object], said: str) -> None:
