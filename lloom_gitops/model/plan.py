@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .document import Spec
-from .words import Residency, StepKind, StopReason
+from .words import Liveness, NodeState, Residency, StepKind, StopReason
 
 PLANNER_VERSION = 1
 
@@ -147,6 +147,14 @@ class DomainBudget(Spec):
     after_gb: Decimal = Decimal(0)
 
 
+class PlannedNode(Spec):
+    """A node that is not simply ready and serving: why nothing, or not everything, may be done there."""
+
+    state: NodeState = NodeState.SERVE
+    liveness: Liveness = Liveness.READY
+    declared: bool = True
+
+
 class StartChange(Spec):
     """A lane that the plan starts."""
 
@@ -265,6 +273,7 @@ class Plan(Spec):
 
     inputs: PlanInputs
     verdict: Verdict
+    nodes: dict[str, PlannedNode] = {}
     lanes: dict[str, PlannedLane] = {}
     routes: dict[str, PlannedRoute] = {}
     uncovered: dict[str, tuple[Cause, ...]] = {}

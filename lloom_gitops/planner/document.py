@@ -18,6 +18,7 @@ from lloom_gitops.model.plan import (
     Plan,
     PlanInputs,
     PlannedLane,
+    PlannedNode,
     PlannedRoute,
     ResidencyChange,
     RouteChange,
@@ -27,7 +28,7 @@ from lloom_gitops.model.plan import (
     Unmet,
     Verdict,
 )
-from lloom_gitops.model.words import Residency, StepKind, StopReason
+from lloom_gitops.model.words import Liveness, NodeState, Residency, StepKind, StopReason
 from lloom_gitops.reconcile.fold import fold
 from lloom_gitops.reconcile.order import order
 
@@ -71,6 +72,7 @@ def assemble(
             what_if=what_if,
         ),
         verdict=_verdict(world, found),
+        nodes=_nodes(world),
         lanes=_lanes(world, found),
         routes=_routes(world, found),
         uncovered=uncovered,
@@ -129,6 +131,20 @@ def _verdict(world: World, found: Found) -> Verdict:
         load_seconds=sum((variant.load_ms or 0) for variant in starts) // 1000,
         costs=costs(world, found),
     )
+
+
+def _nodes(world: World) -> dict[str, PlannedNode]:
+    """Nodes that are not simply ready and serving."""
+    rows = {}
+    for name in world.nodes:
+        seen, declared = world.inventory.nodes.get(name), world.desired.nodes.get(name)
+        states = [each.state for each in (declared, seen) if each is not None and each.state is not None]
+        rows[name] = PlannedNode(
+            state=max(states, key=lambda state: state.strictness, default=NodeState.SERVE),
+            liveness=Liveness.SUSPECT if seen is None else seen.liveness,
+            declared=declared is not None,
+        )
+    return {name: row for name, row in rows.items() if row != PlannedNode()}
 
 
 def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:

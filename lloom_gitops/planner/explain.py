@@ -12,7 +12,7 @@ from lloom_gitops.reconcile.room import holding
 from .elsewhere import Elsewhere, model_causes
 from .memory_sums import MemoryRules, Shortage, sums
 from .outcome import Outcome
-from .world import LaneRole, NodeRole, World, unsuitable
+from .world import LaneRole, NodeRole, World, causes_out, unsuitable
 
 
 def shortage_cause(lane: str, shortage: Shortage, world: World) -> Cause:
@@ -37,8 +37,9 @@ def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) ->
     causes: list[Cause] = []
     variant = world.variants[lane]
     if lane in world.out:
-        causes.append(world.out[lane])
-    if lane in outcome.leaving:
+        at = {node: world.nodes[node] for node in variant.nodes if node in world.nodes}
+        causes += tuple(causes_out(world.desired, world.inventory, variant, at)) or (world.out[lane],)
+    if lane in outcome.leaving or lane in world.out:
         for node in variant.nodes:
             if world.nodes.get(node) in (NodeRole.LEAVING, NodeRole.DRAINING):
                 reason = "draining" if world.nodes[node] is NodeRole.DRAINING else "cordoned"

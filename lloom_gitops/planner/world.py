@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
@@ -164,9 +165,7 @@ def _lane_roles(
     out: dict[str, Cause] = {}
     for name, variant in by_id.items():
         at = {node: nodes.get(node, NodeRole.FROZEN) for node in variant.nodes}
-        cause = _cause_out(desired, variant, at)
-        if cause is None and variant.managed and not variant.loaded:
-            cause = _misfit(desired, inventory, variant)
+        cause = next(causes_out(desired, inventory, variant, at), None)
         if cause is not None:
             roles[name], out[name] = LaneRole.OUT, cause
         elif NodeRole.FROZEN in at.values():
@@ -178,41 +177,44 @@ def _lane_roles(
     return roles, out
 
 
-def _cause_out(desired: Desired, variant: Variant, at: dict[str, NodeRole]) -> Cause | None:
-    """The first thing that keeps a lane from serving whatever is decided; running lanes are never out for a latch."""
-    gone = next((node for node, role in at.items() if role is NodeRole.GONE), None)
-    if gone is not None:
-        return Cause(reason="nodeLost", node=gone, lane=variant.id)
-    undeclared = next((node for node in at if node not in desired.nodes), None)
-    if undeclared is not None:
-        return Cause(reason="undeclaredNode", node=undeclared, lane=variant.id)
+def causes_out(desired: Desired, inventory: Inventory, variant: Variant, at: dict[str, NodeRole]) -> Iterator[Cause]:
+    """All that keeps a lane from serving whatever is decided, in a fixed order; no latch counts of a running lane.
+
+    `at` has the role of each of its nodes.
+    """
+    for node, role in at.items():
+        if role is NodeRole.GONE:
+            yield Cause(reason="nodeLost", node=node, lane=variant.id)
+    for node in at:
+        if node not in desired.nodes:
+            yield Cause(reason="undeclaredNode", node=node, lane=variant.id)
     if variant.declared.state == "stopped":
-        return Cause(reason="stoppedByRequest", lane=variant.id)
+        yield Cause(reason="stoppedByRequest", lane=variant.id)
     if not variant.managed and not variant.loaded:
-        return Cause(reason="notRunning", lane=variant.id, node=variant.owner)
+        yield Cause(reason="notRunning", lane=variant.id, node=variant.owner)
     if variant.loaded:
-        return None
+        return
     if variant.latched:
-        return Cause(reason="latched", lane=variant.id, node=variant.owner)
-    excluded = next((node for node in variant.nodes if node in variant.excluded_nodes), None)
-    if excluded is not None:
-        return Cause(reason="excludedAfterFailure", lane=variant.id, node=excluded)
-    return None
+        yield Cause(reason="latched", lane=variant.id, node=variant.owner)
+    for node in variant.nodes:
+        if node in variant.excluded_nodes:
+            yield Cause(reason="excludedAfterFailure", lane=variant.id, node=node)
+    if variant.managed:
+        yield from _misfits(desired, inventory, variant)
 
 
-def _misfit(desired: Desired, inventory: Inventory, variant: Variant) -> Cause | None:
+def _misfits(desired: Desired, inventory: Inventory, variant: Variant) -> Iterator[Cause]:
     """What an idle lane's nodes lack for it: links between its ranks, or what its recipe requires."""
     pair = unlinked(desired, inventory, variant.nodes)
     if pair is not None:
         other = ", ".join(sorted(fabrics(desired, inventory, *pair)))
-        return Cause(reason="noLink", lane=variant.id, node=pair[0], needs=pair[1], has=other or None)
+        yield Cause(reason="noLink", lane=variant.id, node=pair[0], needs=pair[1], has=other or None)
     recipe = desired.recipes.get(variant.recipe or "")
     if recipe is None or not variant.installed:
-        return None
+        return
     for name in variant.nodes:
         for cause in unfit(recipe, name, inventory.nodes.get(name, ObservedNode()), installed=True):
-            return msgspec.structs.replace(cause, lane=variant.id)
-    return None
+            yield msgspec.structs.replace(cause, lane=variant.id)
 
 
 def _entries(alias: Alias, profile_route: tuple[str, ...] | None, by_model: dict[str, list[str]]) -> tuple[Entry, ...]:

@@ -92,6 +92,8 @@ def _starts(plan: Plan, page: Page) -> list[str]:
             because = lane_reason(planned.because.reason)
             lines += wrap(f"because {because}", page.width, _INDENT * 3)
             for other, causes in planned.because.rejected.items():
+                if other in plan.budget:
+                    continue  # `explain` says what keeps a lane off each node
                 lines += wrap(f"not {shown(other)}: {causes_text(causes)}", page.width, _INDENT * 3)
     return lines
 
