@@ -42,6 +42,9 @@ def wished(scene: Scene, lane: LaneFacts) -> Residency | None:
 
 def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iterator[Finding]:
     wish = wished(scene, lane) or lane.residency
+    unknown = any(key not in scene.limits or scene.limits[key].limit_mib is None for key in lane.memory)
+    if unknown and wish.rank > lane.residency.rank and hard_residency(scene, lane) is None:
+        wish = lane.residency  # where the capacity is unknown nothing is added to what runs
     pointer = at("lanes", lane.id, "residency")
     if given.rank > wish.rank:
         yield fault(

@@ -23,7 +23,7 @@ def costs(world: World, found: Found) -> Costs:
         for level, cost in zip(shares, (*alone, waits), strict=True):
             if cost:
                 shares[level][alias] = cost
-    loaded = (*found.change.starts, *found.room.restarts, *restarted(found.change))
+    loaded = (*found.change.starts, *found.room.restarts, *restarted(found.change, found.room))
     tightest = min(rooms(world, outcome, found.change), default=None)
     limit = world.limits[tightest[1]] if tightest else None
     return Costs(

@@ -228,7 +228,7 @@ def _on_request(world: World, found: Found, lane: str) -> bool:
 
 def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:
     change, rules = found.change, rules_of(world)
-    again = set(restarted(change))
+    again = set(restarted(change, found.room))
     starts = [*change.starts, *found.room.restarts]
     reasons = {**dict.fromkeys(found.room.stopped, StopReason.ROOM), **change.stops}
     return Diff(

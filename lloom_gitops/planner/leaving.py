@@ -44,8 +44,7 @@ def _moved(world: World, variant: Variant, routed: Collection[str], up: Collecti
     elsewhere = [
         lane for lane in routed if lane != variant.id and set(world.variants[lane].models) & set(variant.models)
     ]
-    served = {model for lane in elsewhere for model in world.variants[lane].models}
-    if not elsewhere or not set(variant.models) <= served or not set(elsewhere) <= set(up):
+    if not elsewhere or not set(elsewhere) <= set(up):
         return False
     return variant.started_by_agent or any(_pinned_elsewhere(world, variant, model) for model in variant.models)
 

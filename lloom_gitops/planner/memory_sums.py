@@ -93,14 +93,17 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def over_budget(self, planned: Sums) -> tuple[Shortage, ...]:
         """Domains whose always plus preferred lanes exceed what they may be, in order of key."""
-        found = []
-        for key in sorted(set(planned.always) | set(planned.preferred)):
-            need = planned.always.get(key, 0) + planned.preferred.get(key, 0)
-            allowed = max(self._budget(key), self.now.always.get(key, 0) + self.now.preferred.get(key, 0))
-            gone = self.world.nodes.get(key.split("/", 1)[0]) is NodeRole.GONE
-            if need > allowed and not gone:
-                found.append(Shortage(rule="residency", domain=key, needs=need, has=allowed))
-        return tuple(found)
+        keys = sorted(set(planned.always) | set(planned.preferred))
+        return tuple(over for key in keys if (over := self.over_at(key, planned)) is not None)
+
+    def over_at(self, key: str, planned: Sums) -> Shortage | None:
+        """By how much always plus preferred lanes exceed what they may be on one domain; None: they don't."""
+        need = planned.always.get(key, 0) + planned.preferred.get(key, 0)
+        allowed = self._budget(key)
+        if need > allowed:
+            allowed = max(allowed, self.now.always.get(key, 0) + self.now.preferred.get(key, 0))
+        gone = self.world.nodes.get(key.split("/", 1)[0]) is NodeRole.GONE
+        return None if need <= allowed or gone else Shortage(rule="residency", domain=key, needs=need, has=allowed)
 
     def fits_so_far(self, residency: Mapping[str, Residency]) -> bool:
         """Whether the lanes given so far, beside the fixed ones, keep every residency sum."""
@@ -114,11 +117,32 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
         planned = sums(self.world, {**self._fixed(), **residency})
         found = {shortage.domain for shortage in self.over_budget(planned)}
         for name, wanted in residency.items():
-            if self.unloadable(self.world.variants[name], wanted, planned, adopted=True) is not None:
-                found |= set(self.world.variants[name].memory)
+            variant = self.world.variants[name]
+            short = self.unloadable(variant, wanted, planned, adopted=True) is not None
+            if short and not self.may_stay(variant, wanted, planned):
+                found |= set(variant.memory)
         for lanes in self.broken_sets(residency, planned):
             found |= {key for name in lanes for key in self.world.variants[name].memory}
         return found
+
+    def unsettled(self, residency: Mapping[str, Residency]) -> set[str]:
+        """Domains in trouble, and those of lanes that could be loaded only for the aliases that lead to them now."""
+        found, planned = self.trouble(residency), sums(self.world, {**self._fixed(), **residency})
+        for name, role in self.world.roles.items():
+            variant = self.world.variants[name]
+            open_ = role is LaneRole.FREE or (role is LaneRole.FIXED and not variant.loaded)
+            wanted = residency.get(name, variant.residency)
+            if open_ and variant.installed and self.unloadable(variant, wanted, planned) is not None:
+                found |= set(variant.memory)
+        return found
+
+    def may_stay(self, variant: Variant, wanted: Residency, planned: Sums) -> bool:
+        """Whether a lane may keep the residency it has: each of its sums is within its bound, or no more than now.
+
+        That is about what it keeps, not about what it covers (see `unloadable`).
+        """
+        shortages = (self._short_at(variant, wanted, planned, key, True) for key in sorted(variant.memory))
+        return wanted is variant.residency and not any(shortages)
 
     def unloadable(
         self, variant: Variant, wanted: Residency, planned: Sums, *, adopted: bool = False

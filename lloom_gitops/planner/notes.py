@@ -20,8 +20,9 @@ def all_gaps(found: Found, of_order: tuple[Gap, ...]) -> tuple[Gap, ...]:
     """Gaps of the order, and aliases nothing covers whose answering lane is stopped (its node drains, or it leaves)."""
     drained = []
     for lane in found.change.stops:
-        for alias, row in found.outcome.served.items():
-            if not row.entries and found.change.answering(alias) == lane:
+        for alias in found.change.before:
+            kept = alias not in found.change.after and alias not in found.change.removed
+            if kept and found.change.answering(alias) == lane:
                 drained.append(Gap(alias=alias, seconds=0, because=f"drain:{lane}"))
     return (*of_order, *drained)
 
@@ -124,7 +125,7 @@ def _old_builds(world: World, found: Found) -> list[Note]:
             rows.append(
                 Note(code="residencyByConfig", node=node, lane=lane, says="this build takes residency from its file")
             )
-    for name in restarted(found.change):
+    for name in restarted(found.change, found.room):
         rows.append(Note(code="residencyRestarts", lane=name, says="this gateway build restarts the lane for it"))
     return rows
 

@@ -47,7 +47,7 @@ def static_levels(world: World, outcome: Outcome) -> Levels:
 def levels(world: World, outcome: Outcome, change: Transition, room: Room) -> Levels:
     """All eight levels; ties beyond them are broken by stable ids (`tie_break`)."""
     waits = sum(latency(world, outcome, alias, row) for alias, row in outcome.served.items() if row.entries)
-    churn = sum(churn_of(world, name) for name in (*change.starts, *room.restarts, *restarted(change)))
+    churn = sum(churn_of(world, name) for name in (*change.starts, *room.restarts, *restarted(change, room)))
     room_stops = [name for name in room.stopped if name not in change.stops]
     moves = len(change.starts) + len(room.restarts) + len(change.stops) + len(room_stops)
     moves += len(change.changed_routes) + len(change.removed) + len(change.changes)
@@ -59,12 +59,15 @@ def churn_of(world: World, lane: str) -> int:
     return milli(world.desired.pool.objective.churn_seconds_weight) * (world.variants[lane].load_ms or 0)
 
 
-def restarted(change: Transition) -> tuple[str, ...]:
-    """Loaded lanes that a residency edit restarts on this gateway build (REC-11)."""
+def restarted(change: Transition, room: Room) -> tuple[str, ...]:
+    """Loaded lanes that a residency edit restarts on this gateway build (REC-11); those that stop are not."""
     return tuple(
         name
         for name in change.changes
-        if change.variants[name].loaded and not change.can(change.variants[name].owner, Feature.RESIDENCY)
+        if change.variants[name].loaded
+        and name not in change.stops
+        and name not in room.stopped
+        and not change.can(change.variants[name].owner, Feature.RESIDENCY)
     )
 
 

@@ -11,7 +11,7 @@ from lloom_gitops.model.words import Feature, Residency
 
 from .leaving import kept_lanes, takes_over, why_retire
 from .memory_sums import MemoryRules, Shortage, Sums, sums
-from .world import Entry, LaneRole, NodeRole, World, unsuitable
+from .world import Entry, LaneRole, NodeRole, World, blind, unsuitable
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +59,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     leaving: tuple[str, ...]
     staying: tuple[str, ...]
     wished: dict[str, Residency]
+    hard: dict[str, Residency] = {}
 
     @property
     def routed(self) -> frozenset[str]:
@@ -86,12 +87,12 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
     able = Able(usable=set(), adopted=set(), shortages={})
     for name, wanted in residency.items():
         _sort_lane(world, rules, planned, name, wanted, able, ignore_memory=ignore_memory)
-    if any(residency[name] is not Residency.AUTO and _decided(world, name) for name in able.shortages):
-        return None
     served, held, staying = _serve(world, choice, able, _can_stay(world, rules))
     routed = {lane for row in served.values() for _, lane in row.entries}
-    if any(residency[name] is not Residency.AUTO and name not in routed for name in able.adopted):
-        return None
+    for name in (*able.shortages, *(able.adopted - routed)):
+        kept_loaded = residency[name] is not Residency.AUTO and world.roles[name] is LaneRole.FREE
+        if kept_loaded and not rules.may_stay(world.variants[name], residency[name], planned):
+            return None
     for name in staying:
         residency[name] = world.variants[name].residency
     leaving = tuple(name for name, role in world.roles.items() if role is LaneRole.LEAVING and name not in staying)
@@ -104,6 +105,7 @@ def evaluate(world: World, rules: MemoryRules, choice: Choice, *, ignore_memory:
         leaving=leaving,
         staying=staying,
         wished=_wishes(world, served, residency),
+        hard=hard_here(world, routed),
     )
 
 
@@ -119,8 +121,8 @@ class Able(msgspec.Struct, kw_only=True):
         return Able(usable=self.usable - {lane}, adopted=self.adopted - {lane}, shortages=self.shortages)
 
     def beside(self, lanes: Collection[str]) -> Able:
-        """The same with more lanes that serve anybody."""
-        return Able(usable=self.usable | set(lanes), adopted=self.adopted, shortages=self.shortages)
+        """The same with lanes that stay where none should be: they keep their routes and get no new ones."""
+        return Able(usable=self.usable, adopted=self.adopted | set(lanes), shortages=self.shortages)
 
 
 def _sort_lane(
@@ -142,11 +144,6 @@ def _sort_lane(
         able.adopted.add(name)
     else:
         able.shortages[name] = shortage
-
-
-def _decided(world: World, lane: str) -> bool:
-    """Whether the planner decides the lane's residency, so that a combination that breaks a rule is no outcome."""
-    return world.roles[lane] is LaneRole.FREE
 
 
 def _serve(
@@ -249,11 +246,27 @@ def _wishes(world: World, served: dict[str, Served], residency: dict[str, Reside
             wished[lane] = max(wished.get(lane, Residency.AUTO), wish, key=lambda r: r.rank)
     up = _up(world, served, wished)
     routed = {*wished, *kept_lanes(world, [alias for alias, row in served.items() if row.entries])}
+    hard = hard_here(world, wished)
     result = {}
     for name in residency:
-        if world.roles[name] is LaneRole.FREE:
-            result[name] = world.hard.get(name) or wished.get(name) or _unrouted_wish(world, name, routed, up)
+        if world.roles[name] is not LaneRole.FREE:
+            continue
+        wish = wished.get(name) or _unrouted_wish(world, name, routed, up)
+        has = world.variants[name].residency
+        result[name] = hard.get(name) or (has if wish.rank > has.rank and blind(world, name) else wish)
     return result
+
+
+def hard_here(world: World, routed: Collection[str | None]) -> dict[str, Residency]:
+    """Residencies that pins and the profile demand.
+
+    A pin that fits several lanes means those that routes lead to; where none does, one that has the residency already.
+    """
+    hard = dict(world.hard)
+    for lanes, residency in world.shared_pins:
+        has_it = [lane for lane in lanes if world.variants[lane].residency is residency]
+        hard.update({lane: residency for lane in lanes if lane in routed} or {(has_it or lanes)[0]: residency})
+    return hard
 
 
 def _up(world: World, served: dict[str, Served], wished: dict[str, Residency]) -> set[str]:
@@ -283,10 +296,10 @@ def ideal_residency(world: World, lanes: dict[str, tuple[str, ...]]) -> dict[str
     return _wishes(world, served, now)
 
 
-def excess(world: World, outcome: Outcome) -> str | None:
+def excess(outcome: Outcome) -> str | None:
     """A free lane that has more than people wish, or not exactly what a pin or profile asks; None: no such lane."""
     for name, wish in outcome.wished.items():
         has = outcome.residency[name]
-        if has.rank > wish.rank or (name in world.hard and has is not wish):
+        if has.rank > wish.rank or (name in outcome.hard and has is not wish):
             return name
     return None

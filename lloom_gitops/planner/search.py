@@ -99,7 +99,7 @@ class Search:
     def _nothing_lost(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency]) -> bool:
         """Whether what people wish holds whole: then nothing else is better on levels 1 to 5."""
         outcome = evaluate(self.world, self.rules, Choice(residency=wanted, lanes=lanes))
-        return outcome is not None and not outcome.shortages and excess(self.world, outcome) is None
+        return outcome is not None and not outcome.shortages and excess(outcome) is None
 
     def _troubled(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency]) -> set[str]:
         """Domains where the wish does not hold: all that a lane with a shortage, or an exceeded sum, touches."""
@@ -193,19 +193,37 @@ class Search:
     def _judge(self, choice: Choice) -> bool:
         """Keep a legal outcome if it is the best so far; whether it is legal."""
         outcome = evaluate(self.world, self.rules, choice)
-        if outcome is None or excess(self.world, outcome) is not None:
+        if outcome is None or excess(outcome) is not None:
             return False
         if self.best is not None and static_levels(self.world, outcome) > self.best.levels[:5]:
             return True
+        if self._gives_too_little(outcome):
+            return False
         moved = self._moves(outcome)
         if moved is None:
             return False
         change, room = moved
         found = levels(self.world, outcome, change, room)
-        key = (found, tie_break(outcome))
-        if self.best is None or key < (self.best.levels, tie_break(self.best.outcome)):
+        if self.best is None or self._key(found, outcome) < self._key(self.best.levels, self.best.outcome):
             self.best = Found(outcome=outcome, change=change, room=room, levels=found, exact=True, bound=found)
         return True
+
+    def _key(self, found: Levels, outcome: Outcome) -> tuple[object, ...]:
+        return (found, tie_break(outcome))
+
+    def _gives_too_little(self, outcome: Outcome) -> bool:
+        """Whether some lane could have more of what is wished of it, and nothing forces it to have less."""
+        for name, wish in outcome.wished.items():
+            for more in Residency:
+                if not outcome.residency[name].rank < more.rank <= wish.rank:
+                    continue
+                residency = {**outcome.choice.residency, name: more}
+                raised = evaluate(self.world, self.rules, msgspec.structs.replace(outcome.choice, residency=residency))
+                if raised is None or raised.served != outcome.served or excess(raised) is not None:
+                    continue
+                if self._moves(raised) is not None:
+                    return True
+        return False
 
     def _moves(self, outcome: Outcome) -> tuple[Transition, Room] | None:
         """The moves to an outcome; a preferred lane also starts where what stops for room leaves it some."""
@@ -237,13 +255,14 @@ def residency_options(world: World, lane: str, wanted: Residency) -> list[Reside
     """Residencies worth trying for a lane, the strongest first: its hard wish, or all up to what anyone may wish."""
     if lane in world.hard:
         return [world.hard[lane]]
+    shared = [residency for lanes, residency in world.shared_pins if lane in lanes]
     models = set(world.variants[lane].models)
     wishes = [
         world.alias(alias).residency
         for alias, entries in world.entries.items()
         if any(not entry.external and entry.model in models for entry in entries)
     ]
-    top = max([*wishes, wanted, world.variants[lane].residency], key=lambda r: r.rank)
+    top = max([*wishes, *shared, wanted, world.variants[lane].residency], key=lambda r: r.rank)
     return [r for r in (Residency.ALWAYS, Residency.PREFERRED, Residency.AUTO) if r.rank <= top.rank]
 
 

@@ -39,8 +39,13 @@ def wishes_of(desired: Desired) -> tuple[Wish, ...]:
 
 def lane_of(world: World, target: str) -> str | None:
     """The lane a wish names: by id, or the one in use that serves MODEL on exactly NODE[+NODE]."""
+    return next(iter(lanes_of(world, target)), None)
+
+
+def lanes_of(world: World, target: str) -> list[str]:
+    """All lanes a wish fits, those that can serve and are in use first."""
     if target in world.variants:
-        return target
+        return [target]
     model, _, nodes = target.rpartition("@")
     members = sorted(nodes.split("+"))
     matching = [name for name in world.by_model.get(model, ()) if sorted(world.variants[name].nodes) == members]
@@ -51,23 +56,28 @@ def lane_of(world: World, target: str) -> str | None:
         serves = role in (LaneRole.FREE, LaneRole.FIXED)
         return (not serves, not variant.installed, name not in routed, not variant.loaded, name)
 
-    return min(matching, key=fitness, default=None)
+    return sorted(matching, key=fitness)
 
 
 def with_wishes(world: World, wishes: tuple[Wish, ...]) -> World:
     """The world with some wishes made hard."""
     hard: dict[str, Residency] = {}
     pinned: dict[str, tuple[str, ...]] = {}
+    shared: list[tuple[tuple[str, ...], Residency]] = []
     for wish in wishes:
-        lane = lane_of(world, wish.target)
-        if lane is None:
+        lanes = tuple(lanes_of(world, wish.target))
+        if not lanes:
             continue
-        if wish.residency is not None:
-            hard[lane] = wish.residency
+        if wish.residency is not None and len(lanes) == 1:
+            hard[lanes[0]] = wish.residency
+        elif wish.residency is not None:
+            shared.append((lanes, wish.residency))
         if wish.pin:
-            model = wish.target.rpartition("@")[0] if wish.target != lane else world.variants[lane].models[0]
-            pinned[model] = (*pinned.get(model, ()), lane)
-    return msgspec.structs.replace(world, hard=dict(sorted(hard.items())), pinned=dict(sorted(pinned.items())))
+            model = wish.target.rpartition("@")[0] or world.variants[lanes[0]].models[0]
+            pinned[model] = (*pinned.get(model, ()), *lanes)
+    return msgspec.structs.replace(
+        world, hard=dict(sorted(hard.items())), shared_pins=tuple(shared), pinned=dict(sorted(pinned.items()))
+    )
 
 
 def hopeless(world: World, wish: Wish) -> Cause | None:
@@ -135,9 +145,11 @@ def _missed(world: World, found: Found, wishes: tuple[Wish, ...]) -> dict[str, C
     """Wishes whose lane could not be loaded in an outcome, with the shortage."""
     missed = {}
     for wish in wishes:
-        lane = lane_of(world, wish.target)
-        if lane is not None and lane in found.outcome.shortages:
-            missed[wish.key] = shortage_cause(lane, found.outcome.shortages[lane], world)
+        lanes = lanes_of(world, wish.target)
+        short = [lane for lane in lanes if lane in found.outcome.shortages]
+        serving = [lane for lane in lanes if world.roles[lane] in (LaneRole.FREE, LaneRole.FIXED)]
+        if short and set(serving) <= set(short):
+            missed[wish.key] = shortage_cause(short[0], found.outcome.shortages[short[0]], world)
     return missed
 
 

@@ -65,6 +65,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     current: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]]
     externals: frozenset[str]
     hard: dict[str, Residency]
+    shared_pins: tuple[tuple[tuple[str, ...], Residency], ...]
     pinned: dict[str, tuple[str, ...]]
 
     @property
@@ -125,8 +126,14 @@ def build(desired: Desired, inventory: Inventory) -> World:
         },
         externals=_externals(desired, inventory, by_model),
         hard={},
+        shared_pins=(),
         pinned={},
     )
+
+
+def blind(world: World, lane: str) -> bool:
+    """Whether the capacity of one of the lane's domains is unknown."""
+    return any(_unknown(world.limits, key) for key in world.variants[lane].memory)
 
 
 def _externals(desired: Desired, inventory: Inventory, by_model: dict[str, list[str]]) -> frozenset[str]:

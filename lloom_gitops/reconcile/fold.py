@@ -45,7 +45,7 @@ class Fold:
         for step in steps:
             served = {alias for alias in self.lanes if self._served(alias)}
             self._apply(step)
-            for alias in sorted(served - self.allowed):
+            for alias in sorted(served - self.allowed - set(self.change.removed)):
                 if alias in self.lanes and not self._served(alias):
                     self.broken.append(Broken(step=step.id, rule="unserved", says=f"{alias} is left without an answer"))
         return tuple(self.broken)
