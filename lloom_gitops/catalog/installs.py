@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import combinations
 
 import msgspec
 
@@ -18,6 +19,9 @@ from .links import linked_sets
 from .memory import DomainKeys, mib_up
 from .performance import expected
 from .variants import Variant
+
+_EVERY_SET = 4
+"""Up to so many devices of a server every set of them is tried; of more, only neighbours: they share fast links."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -57,7 +61,7 @@ def install_variants(
 ) -> dict[str, Variant]:
     """Variants `MODEL@NODE[+NODE]` for recipes whose process has no lane on those nodes yet, by id.
 
-    On a server each group of devices makes one (`MODEL@NODE#2` is the second). A recipe whose memory is unknown makes
+    On a server each set of devices makes one (`MODEL@NODE#2` is the second). A recipe whose memory is unknown makes
     none: what can't be told is never placed.
     """
     result: dict[str, Variant] = {}
@@ -95,10 +99,16 @@ def _places(
     for shape in shapes(recipe):
         able = [name for name in fitting if len(devices_of(keys, name)) >= shape.devices]
         for members in linked_sets(desired, inventory, able, shape.nodes):
-            groups = min(len(devices_of(keys, name)) // shape.devices for name in members)
-            for first in range(0, groups * shape.devices, shape.devices):
-                devices = (devices_of(keys, name)[first : first + shape.devices] for name in members)
-                yield members, tuple(key for group in devices for key in group)
+            each = [_groups(devices_of(keys, name), shape.devices) for name in members]
+            for groups in zip(*each, strict=False):
+                yield members, tuple(key for group in groups for key in group)
+
+
+def _groups(devices: tuple[str, ...], size: int) -> list[tuple[str, ...]]:
+    """Devices that ranks of one node may fill together: every set on a small server, neighbours on a large one."""
+    if len(devices) <= _EVERY_SET:
+        return list(combinations(devices, size))
+    return [devices[first : first + size] for first in range(0, len(devices) - size + 1, size)]
 
 
 def _variant(

@@ -79,7 +79,7 @@ def benchmarked(
     if to is None or not known:
         return None
     row, made_on = known[0]
-    return _scaled(row, Decimal(to.bandwidth) / made_on.bandwidth)
+    return _scaled(row, made_on.bandwidth, to.bandwidth)
 
 
 def _archs_of(node: ObservedNode) -> frozenset[str]:
@@ -101,12 +101,12 @@ def _published(row: Benchmark | None) -> Figures | None:
     )
 
 
-def _scaled(row: Benchmark, factor: Decimal) -> Figures:
-    """A benchmark on a machine `factor` times as fast, in whole milliseconds and tenths of a token."""
+def _scaled(row: Benchmark, made_on: int, to: int) -> Figures:
+    """A benchmark carried over between two bandwidths, in whole milliseconds and tenths of a token."""
     ttft, rate = row.ttft_ms, row.tokens_per_second
     return Figures(
-        ttft_ms=None if ttft is None else int((ttft / factor).to_integral_value()),
-        tokens_per_second=None if rate is None else (rate * factor).quantize(Decimal("0.1")).normalize() + Decimal(0),
+        ttft_ms=None if ttft is None else int((Decimal(ttft * made_on) / to).to_integral_value()),
+        tokens_per_second=None if rate is None else (rate * to / made_on).quantize(Decimal("0.1")).normalize() + 0,
         source=SCALED,
         hardware=row.hardware,
     )

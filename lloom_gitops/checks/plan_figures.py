@@ -90,7 +90,9 @@ def _scaled(scene: Scene, lane: LaneFacts, labels: set[str], rows: list[Benchmar
         there = known_as(row.hardware)
         if here is None or there is None:
             continue
-        ratio = Decimal(here.bandwidth) / Decimal(there.bandwidth)
-        ttft = None if row.ttft_ms is None else int((row.ttft_ms / ratio).to_integral_value())
-        speed = None if row.tokens_per_second is None else round(row.tokens_per_second * ratio, 1)
+        ttft, speed = row.ttft_ms, row.tokens_per_second
+        if ttft is not None:
+            ttft = round(Decimal(ttft * there.bandwidth) / here.bandwidth)
+        if speed is not None:
+            speed = round(speed * here.bandwidth / there.bandwidth, 1)
         yield ttft, speed

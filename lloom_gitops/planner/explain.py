@@ -10,7 +10,7 @@ from lloom_gitops.model.words import Residency
 from lloom_gitops.reconcile.room import holding
 
 from .elsewhere import Elsewhere, model_causes
-from .memory_sums import MemoryRules, Shortage, sums
+from .memory_sums import MemoryRules, Shortage, rules_of, sums
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World, causes_out, unsuitable
 
@@ -44,8 +44,12 @@ def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) ->
             if world.nodes.get(node) in (NodeRole.LEAVING, NodeRole.DRAINING):
                 reason = "draining" if world.nodes[node] is NodeRole.DRAINING else "cordoned"
                 causes.append(Cause(reason=reason, node=node, lane=lane))
-    if lane in outcome.shortages:
-        causes.append(shortage_cause(lane, outcome.shortages[lane], world))
+    shortage = outcome.shortages.get(lane)
+    if not variant.installed and lane not in outcome.residency:
+        # An install that was not chosen: whether it could have been, beside what the outcome keeps loaded.
+        shortage = rules_of(world).unloadable(variant, Residency.AUTO, sums(world, outcome.residency))
+    if shortage is not None:
+        causes.append(shortage_cause(lane, shortage, world))
     if alias is not None:
         cause = unsuitable(variant, world.alias(alias).needs)
         causes += [cause] if cause is not None else []
