@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.pools import REPO
 
 LIMIT_SECONDS = 180
 """For a machine that has other things to do; alone it takes a tenth of that."""
@@ -62,6 +65,21 @@ def running(folder: Path) -> list[str]:
     return found
 
 
+def excerpts() -> list[str]:
+    """The lines of README.md's tour."""
+    blocks = re.findall(r"```console\n(.*?)```", (REPO / "README.md").read_text("utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def bare(text: str) -> str:
+    """A text without the ids of commits and plans, which are others each time."""
+    return re.sub(r"\b[0-9a-f]{7,}\b", "…", text)
+
+
+def test_the_tour_of_the_readme_is_there() -> None:
+    assert len([line for line in excerpts() if line.startswith("$ ")]) > 5
+
+
 def test_it_gets_to_its_end_twice(env: dict[str, str], tmp_path: Path, nothing_left: Callable[[], None]) -> None:
     asked = [*DEMO, "--speed", "300", "--json"]
     first = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=LIMIT_SECONDS)
@@ -87,6 +105,9 @@ def test_it_gets_to_its_end_twice(env: dict[str, str], tmp_path: Path, nothing_l
         "Nothing is left running.",
     ):
         assert words in second.stdout
+    assert [line for line in excerpts() if bare(line) not in bare(second.stdout)] == [], (
+        "README.md shows what is printed"
+    )
     assert "\x1b[" not in second.stdout + second.stderr, "there is no terminal"
     (folder,) = (tmp_path / "tmp").iterdir()
     assert f"{folder} is kept" in second.stdout
