@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lloom_gitops.model.errors import Finding
-from lloom_gitops.model.words import LaneState, Residency
+from lloom_gitops.model.words import Feature, LaneState, Residency
 
 from .plan_codes import at, fault
 from .plan_hard import hard_residency
@@ -45,6 +45,8 @@ def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iter
     unknown = any(key not in scene.limits or scene.limits[key].limit_mib is None for key in lane.memory)
     if unknown and wish.rank > lane.residency.rank and hard_residency(scene, lane) is None:
         wish = lane.residency  # where the capacity is unknown nothing is added to what runs
+    if wish is Residency.PREFERRED and lane.residency is not wish and not scene.has(lane.owner, Feature.RESIDENCY):
+        wish = Residency.AUTO  # builds without the word know only always and auto
     pointer = at("lanes", lane.id, "residency")
     if given.rank > wish.rank:
         yield fault(

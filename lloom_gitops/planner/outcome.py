@@ -251,10 +251,22 @@ def _wishes(world: World, served: dict[str, Served], residency: dict[str, Reside
     for name in residency:
         if world.roles[name] is not LaneRole.FREE:
             continue
-        wish = wished.get(name) or _unrouted_wish(world, name, routed, up)
-        has = world.variants[name].residency
-        result[name] = hard.get(name) or (has if wish.rank > has.rank and blind(world, name) else wish)
+        wish = hard.get(name) or wished.get(name) or _unrouted_wish(world, name, routed, up)
+        result[name] = _expressible(world, name, wish, asked=name in hard)
     return result
+
+
+def _expressible(world: World, lane: str, wish: Residency, *, asked: bool) -> Residency:
+    """A wish planned down to what can be done: nothing is added where the capacity is unknown (unless people ask for
+    this very lane), and builds without `residency` know only always and auto (REC-12).
+    """
+    variant = world.variants[lane]
+    if wish.rank > variant.residency.rank and blind(world, lane) and not asked:
+        return variant.residency
+    old = not world.has_feature(variant.owner, Feature.RESIDENCY)
+    if wish is Residency.PREFERRED and old and variant.residency is not wish:
+        return Residency.AUTO
+    return wish
 
 
 def hard_here(world: World, routed: Collection[str | None]) -> dict[str, Residency]:
@@ -264,8 +276,9 @@ def hard_here(world: World, routed: Collection[str | None]) -> dict[str, Residen
     """
     hard = dict(world.hard)
     for lanes, residency in world.shared_pins:
-        has_it = [lane for lane in lanes if world.variants[lane].residency is residency]
-        hard.update({lane: residency for lane in lanes if lane in routed} or {(has_it or lanes)[0]: residency})
+        free = [lane for lane in lanes if world.roles[lane] is LaneRole.FREE] or list(lanes)
+        has_it = [lane for lane in free if world.variants[lane].residency is residency]
+        hard.update({lane: residency for lane in free if lane in routed} or {(has_it or free)[0]: residency})
     return hard
 
 

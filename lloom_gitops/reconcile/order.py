@@ -45,7 +45,8 @@ class Ordering:
         for lane in self._upgrades():
             self._residency(lane, after=())
         for alias in change.changed_routes:
-            self._route(alias, change.after[alias])
+            if self._routes.get(alias) != change.after[alias]:
+                self._route(alias, change.after[alias])
         for alias in change.removed:
             self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
         for lane in self._downgrades():
@@ -129,15 +130,29 @@ class Ordering:
 
     def _make_room(self, start: str) -> None:
         for stop in self.room.before.get(start, ()):
-            routes = []
+            routes = [self._route(alias, self.change.after[alias]) for alias in self._movable(stop)]
             for alias in stop.interim:
                 route = interim_route(self.change, alias, stop.lane, start)
                 if route is not None:
                     routes.append(self._route(alias, route, interim=True))
                     self._bridged[alias] = start
             self._gaps(stop, start)
-            routed = {alias: self._interim(alias, stop, start) for alias in stop.interim}
+            routed = {**self._routes, **{alias: self._interim(alias, stop, start) for alias in stop.interim}}
             self._drain_and_stop(stop.lane, stop.why, after=tuple(routes), routed=routed)
+
+    def _movable(self, stop: RoomStop) -> list[str]:
+        """Aliases that name a lane which stops for room, and whose new route needs nothing that is still to come."""
+        rest = [alias for alias in self.change.changed_routes if alias not in (*stop.interim, *stop.gaps)]
+        pending = set(self.change.starts) - self._started
+        installs = set(self.change.installs)
+        return [
+            alias
+            for alias in rest
+            if stop.lane in self._routes.get(alias, ((), ()))[1]
+            and stop.lane not in self.change.after[alias][1]
+            and not installs & set(self.change.after[alias][1])
+            and self.change.after[alias][1][0] not in pending
+        ]
 
     def _interim(self, alias: str, stop: RoomStop, start: str) -> Route:
         return interim_route(self.change, alias, stop.lane, start) or ((), ())

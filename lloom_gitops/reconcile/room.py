@@ -103,7 +103,9 @@ def _short(change: Transition, held: dict[str, int], peak: dict[str, int]) -> di
 
 
 def _restarts(change: Transition, lane: str) -> bool:
-    return change.residency.get(lane, Residency.AUTO) is Residency.PREFERRED
+    """Whether a lane is started again afterwards: it is preferred, and some route leads to it."""
+    routed = any(lane in lanes for _, lanes in change.after.values())
+    return routed and change.residency.get(lane, Residency.AUTO) is Residency.PREFERRED
 
 
 def _candidates(change: Transition, start: str, short: dict[str, int], gone: set[str], up: set[str]) -> list[str]:
