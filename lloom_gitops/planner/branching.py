@@ -6,11 +6,21 @@ from collections.abc import Callable, Mapping
 
 from lloom_gitops.model.words import Residency
 
+from .neighbourhood import Neighbourhoods
 from .objective import Levels, tie_break
 from .optimist import Optimist
 from .outcome import Choice, Outcome
 from .search import Found, Search, residency_options
 from .world import LaneRole, World
+
+NODES = {"quick": 500, "normal": 4_000, "deep": 40_000}
+"""Partial choices that are looked at in one part, by effort."""
+CUTS = {"quick": 50, "normal": 300, "deep": 5_000}
+"""Neighbourhoods that are searched in a part too large for that, by effort."""
+LANES_A_NODE = 4
+"""A complete choice costs as much work as one partial choice for so many lanes of the part."""
+CUT_NODES = 200
+"""Partial choices that are looked at in one neighbourhood."""
 
 Best = Callable[[], Levels | None]
 Judge = Callable[[dict[str, Residency]], None]
@@ -19,10 +29,10 @@ Judge = Callable[[dict[str, Residency]], None]
 class Branching:
     """One search. `work` bounds the partial choices looked at; `whole` says whether it was enough for all of them."""
 
-    def __init__(self, optimist: Optimist, rows: Mapping[str, list[Residency]], work: int) -> None:
+    def __init__(self, optimist: Optimist, work: int) -> None:
         self.optimist = optimist
-        self.rows = rows
-        self.order = _order(optimist, rows)
+        self.rows = optimist.rows
+        self.order = _order(optimist, optimist.rows)
         self.left = work
         self.whole = True
 
@@ -35,6 +45,7 @@ class Branching:
         if least is not None and self.optimist.bound() > least[:7]:
             return
         if index == len(self.order):
+            self.left -= len(self.optimist.world.variants) // LANES_A_NODE
             judge(dict(self.optimist.chosen))
             return
         name = self.order[index]
@@ -67,12 +78,17 @@ def _order(optimist: Optimist, rows: Mapping[str, list[Residency]]) -> list[str]
 class PartSearch(Search):
     """The search of one part: it branches and bounds where `Search` would judge every combination.
 
-    `room` is the level 8 that the whole has anyway, so that nothing better counts.
+    What is too large for that is improved neighbourhood by neighbourhood. `room` is the level 8 that the whole has
+    anyway, so that nothing better counts.
     """
 
-    def __init__(self, world: World, room: int | None = None) -> None:
+    def __init__(self, world: World, room: int | None = None, nodes: int | None = None) -> None:
         super().__init__(world)
+        effort = world.desired.pool.planning.effort
         self.room = room
+        self.nodes = NODES[effort] if nodes is None else nodes
+        self.cuts = CUTS[effort] if nodes is None else 0
+        self.lenient = False
 
     def _vary(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency], troubled: set[str]) -> set[str]:
         varied = {name for name in wanted if troubled.intersection(self.world.variants[name].memory)}
@@ -84,13 +100,33 @@ class PartSearch(Search):
 
         judge({name: _as_now(self.world, name, row) for name, row in rows.items()})
         able = {n for n, role in self.world.roles.items() if n in wanted or role in (LaneRole.FIXED, LaneRole.LEAVING)}
-        branching = Branching(Optimist(self.world, self.rules, rows, lanes, able), rows, self.work)
+        optimist = Optimist(self.world, self.rules, rows, lanes, able)
+        self.bound = optimist.bound()[:5] if self.bound is None else max(self.bound, optimist.bound()[:5])
+        branching = Branching(optimist, self.nodes)
         branching.run(lambda: self.best.levels if self.best else None, judge)
-        self.work = branching.left
+        self.nodes = branching.left
         if not branching.whole:
             self.exact = False
-            self._improve(lanes, wanted, rows)
+            self._descend_around(lanes, {**wanted, **{name: row[-1] for name, row in rows.items()}}, varied, troubled)
         return widened
+
+    def _descend_around(
+        self, lanes: dict[str, tuple[str, ...]], weakest: dict[str, Residency], varied: set[str], troubled: set[str]
+    ) -> None:
+        """Improve the best so far, or else the weakest residencies; then give back what nothing forces to be less."""
+        self.lenient = True
+        if self.best is None:
+            self._settle(lanes, weakest, varied)
+        around = Neighbourhoods(self, lanes, varied, troubled)
+        self.cuts = around.run(lambda world: PartSearch(world, nodes=CUT_NODES).run(), self.cuts)
+        self.lenient = False
+        while self.best is not None and (more := super()._could_give(self.best.outcome)) is not None:
+            self.best, self.lenient = None, True
+            self._judge(more)
+            self.lenient = False
+
+    def _could_give(self, outcome: Outcome) -> Choice | None:
+        return None if self.lenient else super()._could_give(outcome)
 
     def _key(self, found: Levels, outcome: Outcome) -> tuple[object, ...]:
         room = found[7] if self.room is None else max(found[7], self.room)
@@ -113,8 +149,8 @@ class JoinedSearch(Search):
         self.best = None
         return found
 
-    def _gives_too_little(self, outcome: Outcome) -> bool:  # noqa: ARG002
-        return False
+    def _could_give(self, outcome: Outcome) -> Choice | None:  # noqa: ARG002
+        return None
 
 
 def _as_now(world: World, lane: str, row: list[Residency]) -> Residency:

@@ -10,7 +10,6 @@ from lloom_gitops.model.desired import Desired
 from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import (
     AliasCount,
-    Cause,
     Diff,
     DomainBudget,
     Expects,
@@ -59,7 +58,7 @@ def assemble(
         says = "; ".join(f"{row.step}: {row.says}" for row in broken)
         raise AssertionError(f"the plan breaks its own rules on the way: {says}")
     uncovered = {
-        alias: missing_models(world, outcome, alias) or (Cause(reason="noModel"),)
+        alias: missing_models(world, outcome, alias)
         for alias, row in outcome.served.items()
         if not row.entries
     }

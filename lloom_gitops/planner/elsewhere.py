@@ -8,7 +8,7 @@ import msgspec
 
 from lloom_gitops.catalog.fit import unfit
 from lloom_gitops.catalog.installs import devices_of, shapes
-from lloom_gitops.catalog.links import linked_sets
+from lloom_gitops.catalog.links import fabrics, linked_sets
 from lloom_gitops.catalog.memory import DomainKeys, gib, keys_of_nodes
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.plan import Cause
@@ -152,12 +152,12 @@ def model_causes(world: World, model: str) -> tuple[Cause, ...]:
 def _recipe_causes(world: World, name: str, recipe: Recipe) -> Iterator[Cause]:
     """What keeps a recipe off each node; of a large pool the first node of each reason."""
     keys, told, able = keys_of_nodes(world.limits), set(), []
-    sizes = shapes(recipe)
+    fewest = min(shape.devices for shape in shapes(recipe))
     for node, role in world.nodes.items():
         causes = list(state_causes(world, node))
         if role is NodeRole.FREE:
             causes += unfit(recipe, node, world.inventory.nodes[node], installed=False)
-        fewest, has = min(shape.devices for shape in sizes), len(devices_of(keys, node))
+        has = len(devices_of(keys, node))
         if has < fewest:
             causes.append(Cause(reason="devicesTooFew", node=node, needs=str(fewest), has=str(has)))
         able += [] if causes else [node]
@@ -165,8 +165,24 @@ def _recipe_causes(world: World, name: str, recipe: Recipe) -> Iterator[Cause]:
             if len(world.nodes) <= EACH_NODE or cause.reason not in told:
                 told.add(cause.reason)
                 yield msgspec.structs.replace(cause, recipe=name)
-    if able and not any(any(linked_sets(world.desired, world.inventory, able, shape.nodes)) for shape in sizes):
-        for node in able[:EACH_NODE]:
-            yield Cause(reason="noLink", node=node, recipe=name)
+    for shape in shapes(recipe):
+        fit = [node for node in able if len(devices_of(keys, node)) >= shape.devices]
+        for cause in _link_causes(world, fit, shape.nodes):
+            yield msgspec.structs.replace(cause, recipe=name)
     if recipe.spec.requirements.memory_gb is None and able:
         yield Cause(reason="memoryUnknown", recipe=name)
+
+
+def _link_causes(world: World, nodes: list[str], size: int) -> Iterator[Cause]:
+    """Of nodes that ranks could share, those without a direct link to others of them."""
+    if size == 1 or not nodes:
+        return
+    desired, inventory, told = world.desired, world.inventory, False
+    if len(world.nodes) <= EACH_NODE:
+        for place, node in enumerate(nodes):
+            apart = [other for other in nodes[place + 1 :] if not fabrics(desired, inventory, node, other)]
+            if apart:
+                told = True
+                yield Cause(reason="noLink", node=node, needs=", ".join(apart))
+    if not told and not any(linked_sets(desired, inventory, nodes, size)):
+        yield Cause(reason="noLink", node=nodes[0], needs=f"one fabric among {size} nodes")

@@ -137,7 +137,31 @@ def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str) ->
         shortage = rules.unloadable(world.variants[other], residency, planned)
         if shortage is not None and other not in outcome.shortages:
             return msgspec.structs.replace(shortage_cause(other, shortage, world), lane=other)
-    return _no_room(world, outcome, lane) or Cause(reason="worseElsewhere", lane=lane, has=has.value, needs=wish.value)
+    apart = _set_broken(world, rules, raised, lane)
+    if apart is not None:
+        return apart
+    return _no_room(world, outcome, lane) or Cause(reason="noRoom", lane=lane, has=has.value, needs=wish.value)
+
+
+def _set_broken(world: World, rules: MemoryRules, raised: dict[str, Residency], lane: str) -> Cause | None:
+    """The co-resident set whose auto lanes would not fit together, were a lane raised."""
+    planned = sums(world, raised)
+    for lanes in rules.broken_sets(raised, planned):
+        for key in sorted({key for name in lanes for key in world.variants[name].memory}):
+            limit = world.limits.get(key)
+            has = limit.budget_mib if limit is not None else None
+            need = sum(world.variants[name].memory.get(key, 0) for name in lanes) + planned.always.get(key, 0)
+            if limit is not None and has is not None and need > has:
+                return Cause(
+                    reason="coResident",
+                    lane=lane,
+                    domain=f"{limit.node}/{limit.domain}",
+                    short_gb=gib(need - has),
+                    needs_gb=gib(need),
+                    has_gb=gib(has),
+                    says=", ".join(lanes),
+                )
+    return None
 
 
 def _no_room(world: World, outcome: Outcome, lane: str) -> Cause | None:

@@ -41,10 +41,9 @@ def _moved(world: World, variant: Variant, routed: Collection[str], up: Collecti
     """A further running lane of a model is stopped if the agent started it, or a pin puts the model elsewhere."""
     if not variant.managed or world.roles[variant.id] is not LaneRole.FREE:
         return False
-    elsewhere = [
-        lane for lane in routed if lane != variant.id and set(world.variants[lane].models) & set(variant.models)
-    ]
-    if not elsewhere or not set(elsewhere) <= set(up):
+    kin = {lane for model in variant.models for lane in world.by_model.get(model, ())}
+    elsewhere = [lane for lane in kin if lane != variant.id and lane in routed]
+    if not elsewhere or not all(lane in up for lane in elsewhere):
         return False
     return variant.started_by_agent or any(_pinned_elsewhere(world, variant, model) for model in variant.models)
 
@@ -68,7 +67,7 @@ def answering_now(world: World, alias: str) -> str | None:
 
 def kept_lanes(world: World, covered: Collection[str]) -> frozenset[str]:
     """Lanes in routes that the plan leaves as they are: of aliases nothing covers, and of those not declared here."""
-    removes = world.desired.unlisted == "remove"
+    removes, covered = world.desired.unlisted == "remove", frozenset(covered)
     return frozenset(
         lane
         for alias, (_, lanes) in world.current.items()

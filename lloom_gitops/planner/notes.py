@@ -135,7 +135,8 @@ def _further(world: World, found: Found) -> list[Note]:
     routed = {lane for row in found.outcome.served.values() for _, lane in row.entries}
     rows = []
     for name, variant in world.variants.items():
-        kept = variant.loaded and name not in routed and name not in found.change.stops
+        stopped = name in found.change.stops or name in found.room.stopped
+        kept = variant.loaded and name not in routed and not stopped
         if kept and world.roles[name] in (LaneRole.FREE, LaneRole.FIXED):
             residency = found.outcome.residency.get(name, Residency.AUTO)
             rows.append(Note(code="notRouted", lane=name, says=f"keeps running ({residency.value}); no route uses it"))

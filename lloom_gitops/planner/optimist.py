@@ -32,33 +32,44 @@ class Optimist:
         """`rows`: the residencies open to each varied lane; `lanes`: lanes of a model in order; `able`: may be used."""
         self.world = world
         self.rules = rules
-        self.rows = rows
+        self.rows = dict(rows)
         self.chosen: dict[str, Residency] = {}
         fixed = {n: world.variants[n].residency for n, role in world.roles.items() if role is LaneRole.FIXED}
         start = sums(world, fixed)
         self.sums = Sums(always=dict(start.always), preferred=dict(start.preferred))
-        self.most = dict(start.always)
+        self.most: dict[str, int] = {}
         self.on: dict[str, list[str]] = {}
         for name, variant in world.variants.items():
             for key in variant.memory:
                 self.on.setdefault(key, []).append(name)
-        for name in world.variants:
-            self._count(name, self._may_be_always(name))
         self.prices = Prices(world)
         self.answers = {alias: self.prices.answers(alias, lanes, able) for alias in world.entries}
         self.naming: dict[str, list[str]] = {}
         for alias, answers in self.answers.items():
             for answer in answers:
                 self.naming.setdefault(answer.lane, []).append(alias)
-        self.loadable = {name: self._loadable(name) for name in self.naming}
         self.free_of_wishes = {*world.hard, *(name for names, _ in world.shared_pins for name in names)}
         self.free_of_wishes |= {n for model, names in world.by_model.items() if len(names) > 1 for n in names}
-        self.firsts: dict[str, set[str]] = {}
-        self.least = {alias: self._least(alias) for alias in world.entries}
+        self.firsts = {alias: {answer.lane for answer in answers} for alias, answers in self.answers.items()}
+        self._tighten(start.always)
         self.total = FREE
         for row in self.least.values():
             self.total = added(self.total, row)
         self.changes = 0
+
+    def _tighten(self, always: Mapping[str, int]) -> None:
+        """Find what each lane may get and which may answer first; each tells more of the other, until nothing new."""
+        before: dict[str, list[Residency]] | None = None
+        self.open: dict[str, list[Residency]] = {}
+        while before != self.open:
+            before = self.open
+            self.open = {name: self._open(name) for name in self.world.variants}
+            self.rows = {name: self.open[name] for name in self.rows}
+            self.most = dict(always)
+            for name in self.world.variants:
+                self._count(name, self._may_be_always(name))
+            self.loadable = {name: self._loadable(name) for name in self.naming}
+            self.least = {alias: self._least(alias) for alias in self.world.entries}
 
     def bound(self) -> tuple[int, ...]:
         """Levels 1 to 7 of the best that may still come."""
@@ -99,11 +110,24 @@ class Optimist:
         for key, mib in self.world.variants[name].memory.items() if times else ():
             self.most[key] = self.most.get(key, 0) + times * mib
 
+    def _open(self, name: str) -> list[Residency]:
+        """Residencies that a lane may get, the strongest first: those given, or what it follows its aliases to."""
+        variant, hard = self.world.variants[name], self.world.hard.get(name)
+        if self.world.roles[name] is not LaneRole.FREE:
+            return [variant.residency]
+        if hard is not None:
+            return [hard]
+        shared = [residency for lanes, residency in self.world.shared_pins if name in lanes]
+        naming = (alias for alias in self.naming.get(name, ()) if name in self.firsts[alias])
+        wishes = [self.world.alias(alias).residency for alias in naming]
+        top = max([variant.residency, *shared, *wishes], key=lambda r: r.rank)
+        given = self.rows.get(name, [Residency.ALWAYS, Residency.PREFERRED, Residency.AUTO])
+        return [residency for residency in given if residency.rank <= top.rank]
+
     def _may_be_always(self, name: str) -> bool:
         if name in self.chosen:
             return self.chosen[name] is Residency.ALWAYS
-        free = self.world.roles[name] is LaneRole.FREE and self.world.variants[name].managed
-        return free and Residency.ALWAYS in self.rows.get(name, [Residency.ALWAYS])
+        return self.world.roles[name] is LaneRole.FREE and Residency.ALWAYS in self.open[name]
 
     def _holds(self, name: str, residency: Residency) -> bool:
         """Whether the residency sums and the loads of lanes kept so far hold on a lane's domains."""
@@ -127,7 +151,7 @@ class Optimist:
         return int(runs and residency is not variant.residency and variant.residency is not Residency.AUTO)
 
     def _refresh(self, name: str) -> bool:
-        """Bring up to date what a lane's choice can touch; False where a chosen lane now has more than anyone wishes."""
+        """Bring up to date what a lane's choice can touch; False where a chosen lane has more than anyone wishes."""
         near = {name, *(other for key in self.world.variants[name].memory for other in self.on[key])}
         touched = set(self.naming.get(name, ()))
         for other in near:
@@ -149,7 +173,7 @@ class Optimist:
         )
 
     def _exceeds(self, name: str) -> bool:
-        """Whether a chosen residency is above what any alias could wish of the lane (one that is routed in any case)."""
+        """Whether a chosen residency is above what any alias could wish of a lane that is routed in any case."""
         has = self.chosen[name]
         if has is Residency.AUTO or name in self.free_of_wishes or self.loadable[name] != SURELY:
             return False
@@ -157,12 +181,9 @@ class Optimist:
 
     def _strength(self, name: str) -> Residency:
         """The strongest residency that a lane may still get."""
-        role, variant = self.world.roles[name], self.world.variants[name]
         if name in self.chosen:
             return self.chosen[name]
-        if name in self.rows:
-            return self.rows[name][0]
-        return Residency.ALWAYS if role is LaneRole.FREE else variant.residency
+        return self.open[name][0]
 
     def _loadable(self, name: str) -> int:
         """3: in any case; 2: perhaps, for any alias; 1: perhaps, for those that lead to it now; 0: not any more."""
@@ -171,8 +192,7 @@ class Optimist:
             return 2
         if role is LaneRole.FIXED and variant.loaded:
             return SURELY
-        open_ = [self.chosen[name]] if name in self.chosen else self.rows.get(name, list(Residency))
-        kept = open_ if role is LaneRole.FREE else [variant.residency]
+        kept = [self.chosen[name]] if name in self.chosen else self.open[name]
         if self._fits_all(name, kept):
             return SURELY
         counted = self.chosen.get(name) is Residency.ALWAYS or self._stands_always(name)

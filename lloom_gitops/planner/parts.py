@@ -32,7 +32,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 def split(world: World, wanted: dict[str, Residency], trouble: set[str]) -> tuple[Part, ...]:
     """The parts around the domains in trouble, by their first lane. `wanted` is what people wish of every free lane."""
     coupling = Coupling(world, trouble)
-    return tuple(_part(world, wanted, coupling, lanes) for lanes in _groups(world, coupling))
+    return tuple(
+        Part(world=cut(world, wanted, coupling, lanes), lanes=lanes, models=_models(world, lanes))
+        for lanes in _groups(world, coupling)
+    )
 
 
 def _groups(world: World, coupling: Coupling) -> list[tuple[str, ...]]:
@@ -81,8 +84,15 @@ class Joined:
         return sorted(tuple(group) for group in found.values())
 
 
-def _part(world: World, wanted: dict[str, Residency], coupling: Coupling, group: tuple[str, ...]) -> Part:
-    """The world of a group: its lanes, the aliases that name them with all their lanes, and what shares a domain."""
+def _models(world: World, lanes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({model for name in lanes for model in world.variants[name].models}))
+
+
+def cut(world: World, wanted: dict[str, Residency], coupling: Coupling, group: tuple[str, ...]) -> World:
+    """The world of a group: its lanes, the aliases that name them with all their lanes, and what shares a domain.
+
+    Lanes that are not of the group have what is `wanted` of them.
+    """
     own = set(group)
     aliases = {alias for name in group for alias in coupling.naming[name]}
     named = {lane for alias in aliases if alias in world.entries for lane in _lanes_of(world, alias)} - own
@@ -104,7 +114,7 @@ def _part(world: World, wanted: dict[str, Residency], coupling: Coupling, group:
         for model in variants[name].models:
             by_model.setdefault(model, []).append(name)
     keys = {key for name in lanes for key in variants[name].memory}
-    small = msgspec.structs.replace(
+    return msgspec.structs.replace(
         world,
         desired=msgspec.structs.replace(world.desired, aliases=declared),
         limits={key: limit for key, limit in world.limits.items() if key in keys},
@@ -118,8 +128,6 @@ def _part(world: World, wanted: dict[str, Residency], coupling: Coupling, group:
         shared_pins=tuple(row for row in world.shared_pins if all(name in variants for name in row[0])),
         pinned={model: lanes for model, lanes in world.pinned.items() if own.intersection(lanes)},
     )
-    models = tuple(model for model, names in small.by_model.items() if own.intersection(names))
-    return Part(world=small, lanes=group, models=models)
 
 
 def _lanes_of(world: World, alias: str) -> set[str]:

@@ -197,7 +197,7 @@ class Search:
             return False
         if self.best is not None and static_levels(self.world, outcome) > self.best.levels[:5]:
             return True
-        if self._gives_too_little(outcome):
+        if self._could_give(outcome) is not None:
             return False
         moved = self._moves(outcome)
         if moved is None:
@@ -211,8 +211,8 @@ class Search:
     def _key(self, found: Levels, outcome: Outcome) -> tuple[object, ...]:
         return (found, tie_break(outcome))
 
-    def _gives_too_little(self, outcome: Outcome) -> bool:
-        """Whether some lane could have more of what is wished of it, and nothing forces it to have less."""
+    def _could_give(self, outcome: Outcome) -> Choice | None:
+        """A choice that gives some lane more of what is wished of it, where nothing forces it to have less."""
         for name, wish in outcome.wished.items():
             for more in Residency:
                 if not outcome.residency[name].rank < more.rank <= wish.rank:
@@ -222,8 +222,8 @@ class Search:
                 if raised is None or raised.served != outcome.served or excess(raised) is not None:
                     continue
                 if self._moves(raised) is not None:
-                    return True
-        return False
+                    return raised.choice
+        return None
 
     def _moves(self, outcome: Outcome) -> tuple[Transition, Room] | None:
         """The moves to an outcome; a preferred lane also starts where what stops for room leaves it some."""

@@ -10,8 +10,9 @@ from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import Cause, Unmet
 from lloom_gitops.model.words import LaneState, Liveness, Management, NodeState, Residency, Seen
 
+from .best import find
 from .explain import shortage_cause
-from .search import Found, Search
+from .search import Found
 from .world import LaneRole, World, build
 
 
@@ -113,7 +114,7 @@ def best_with_wishes(desired: Desired, inventory: Inventory) -> tuple[World, Fou
 def _suspend(world: World, wishes: tuple[Wish, ...]) -> tuple[World, Found, tuple[Unmet, ...]]:
     unmet = {wish.key: cause for wish in wishes if (cause := hopeless(world, wish)) is not None}
     kept = tuple(wish for wish in wishes if wish.key not in unmet)
-    found = Search(with_wishes(world, kept)).run()
+    found = find(with_wishes(world, kept))
     if found is None or _missed(world, found, kept):
         kept, found = _largest_met(world, kept, unmet)
     if found is None:
@@ -127,10 +128,10 @@ def _largest_met(
 ) -> tuple[tuple[Wish, ...], Found | None]:
     """Add wishes one by one in order; one that breaks what is met so far is suspended."""
     kept: tuple[Wish, ...] = ()
-    best = Search(with_wishes(world, ())).run()
+    best = find(with_wishes(world, ()))
     for wish in wishes:
         tried = (*kept, wish)
-        found = Search(with_wishes(world, tried)).run()
+        found = find(with_wishes(world, tried))
         missed = _missed(world, found, tried) if found is not None else {}
         if found is not None and not missed:
             kept, best = tried, found
