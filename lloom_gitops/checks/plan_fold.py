@@ -138,7 +138,9 @@ class State:
     def _bare(self, step: Step, index: int) -> Iterator[Finding]:
         """Aliases that were served and now have no live target."""
         concerned = {step.alias} if step.alias is not None else self.users.get(step.lane or "", set())
-        for alias in sorted(self.served & concerned):
+        # Whether an alias may be removed is judged with the routes.
+        removed = {change.alias for change in self.scene.plan.diff.routes if not change.after}
+        for alias in sorted(self.served & concerned - removed):
             if alias in self.stranded or self.answers(alias):
                 continue
             self.stranded.add(alias)

@@ -25,11 +25,16 @@ def names(key: str, lane: LaneFacts) -> bool:
 def hard_residency(scene: Scene, lane: LaneFacts) -> Residency | None:
     """The residency that a pin or the active profile demands of a lane; None where neither does.
 
+    A wish that the plan lists as unmet is suspended and demands nothing (whether it may be is judged with the wishes).
     Where several lanes fit one wish, one of them that has the residency is enough.
     """
     profile = scene.profile
-    wishes = [(key, pin.residency, pin.recipe) for key, pin in sorted(pins(scene).items())]
-    wishes += [(key, residency, None) for key, residency in sorted(profile.residency.items())] if profile else []
+    unmet = {row.wish for row in scene.plan.unmet}
+    active = f"profile {scene.desired.pool.active_profile}"
+    wishes = [(key, pin.residency, pin.recipe) for key, pin in sorted(pins(scene).items()) if f"pin {key}" not in unmet]
+    if profile is not None:
+        named = sorted(profile.residency.items())
+        wishes += [(key, residency, None) for key, residency in named if f"{active}: {key}" not in unmet]
     for key, residency, recipe in wishes:
         if residency is None or not names(key, lane) or recipe not in (None, lane.recipe):
             continue

@@ -48,7 +48,7 @@ class Ordering:
             if self._routes.get(alias) != change.after[alias]:
                 self._route(alias, change.after[alias])
         for alias in change.removed:
-            self._add(f"route:{alias}", kind=StepKind.ROUTE, node=change.head, alias=alias, route=(), lanes=())
+            self._route(alias, ((), ()))
         for lane in self._downgrades():
             waits_for_stop = lane in change.stops and self._restarts(lane)
             if f"residency:{lane}" not in self._ids and not waits_for_stop:
@@ -187,7 +187,7 @@ class Ordering:
             lanes=lanes,
             interim=interim,
             timeout_seconds=self.change.timeouts.route,
-            after=waits,
+            after=tuple(dict.fromkeys(waits)),
             reads=reads,
         )
 

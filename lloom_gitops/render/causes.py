@@ -13,6 +13,7 @@ from lloom_gitops.render.clean import shown
 CAUSES: dict[str, str] = {
     "accelerator": "{node} lacks an accelerator that {lane} runs on",
     "capacityUnknown": "the capacity of {domain} is not known, and nothing new is placed there",
+    "coResident": "lanes that must be able to be loaded together would not fit into {domain}",
     "commands": "{node} lacks a command that {lane} needs",
     "computeArch": "{node} has none of the compute archs of {lane}",
     "conflict": "it can't be met together with the others",
@@ -33,7 +34,6 @@ CAUSES: dict[str, str] = {
     "noLane": "no lane and no recipe serves {model}",
     "noLink": "{node} has no direct link to another node that {lane} needs",
     "noRoom": "{lane} would not fit into {domain} beside what is loaded there",
-    "noModel": "it names no model of ours",
     "nodeLost": "{node} is lost",
     "nodeUnreadable": "{node} can't be read now, and nothing changes there",
     "notChosen": "{lane} could serve, and something better does",
@@ -46,7 +46,6 @@ CAUSES: dict[str, str] = {
     "sequencesTooFew": "{lane} serves too few sequences at once",
     "stoppedByRequest": "the document of {lane} says that it stays stopped",
     "undeclaredNode": "{node} is enrolled only: nothing can be routed there before it is declared",
-    "worseElsewhere": "more for {lane} would cost something that counts more",
     "wrongKind": "{lane} is of another kind",
 }
 """Reason to sentence; `{node}`, `{lane}` (or its recipe), `{model}` and `{domain}` stand for the cause's own."""
@@ -64,6 +63,7 @@ LANES: dict[str, str] = {
 
 GAPS: dict[str, str] = {
     "drain": "{lane} is drained, and nothing else serves it",
+    "restart": "{lane} is restarted for another residency, and nothing else serves it",
     "room": "memory is needed for {lane}, and nothing answers meanwhile",
 }
 """Why an alias answers nothing for a while; the plan writes `drain:LANE` or `room:LANE`."""

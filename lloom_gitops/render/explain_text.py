@@ -29,6 +29,9 @@ LEVELS = {
 }
 """Field of the plan's costs to its level and what that counts."""
 
+SOURCES = {"metrics": "measured live", "benchmark": "a benchmark", "scaled": "scaled from a benchmark"}
+"""Where expected figures come from."""
+
 _INDENT = "  "
 
 
@@ -96,7 +99,8 @@ def _figures(facts: AliasFacts, page: Page) -> Iterator[str]:
     if expects.tokens_per_second is not None:
         said.append(f"{number(expects.tokens_per_second)} tokens/s")
     made_on = f" on {shown(expects.hardware)}" if expects.hardware else ""
-    yield from wrap(f"expects {listed(said)} (from {shown(expects.source)}{made_on})", page.width, _INDENT)
+    source = SOURCES.get(expects.source, shown(expects.source))
+    yield from wrap(f"expects {listed(said)} ({source}{made_on})", page.width, _INDENT)
 
 
 def _missing(causes: tuple[Cause, ...], page: Page) -> Iterator[str]:
@@ -112,7 +116,7 @@ def _cover(plan: Plan, facts: AliasFacts, page: Page) -> Iterator[str]:
     held = [cause for cause in facts.causes if cause.reason != "heldOnCordoned"]
     ways = _grouped(held, lambda cause: cause.lane or f"{cause.recipe or cause.model} {cause.node or ''}")
     rows = [(needed(causes), took(causes)) for causes in ways.values()]
-    said = [f"{needs}; {taken} is what took it" if taken else needs for needs, taken in rows if needs]
+    said = [f"{needs} (what took it: {taken})" if taken else needs for needs, taken in rows if needs]
     if said:
         yield from wrap("it would be covered by any one of these:", page.width, _INDENT)
         for each in dict.fromkeys(said):

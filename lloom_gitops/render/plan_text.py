@@ -292,6 +292,7 @@ def _notes(plan: Plan, page: Page) -> list[str]:
     for note in plan.notes:
         about = [shown(word) for word in (note.node, note.lane, note.alias, note.recipe) if word]
         said = shown(note.says) if note.says else spelled(note.code)
+        said += f" (from {shown(note.setting)})" if note.setting else ""
         rows.append([shown(note.code), f"{', '.join(about)}: {said}" if about else said])
     return _blocks(rows, page, "", page.paint.faint)
 

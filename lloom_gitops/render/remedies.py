@@ -11,6 +11,7 @@ from lloom_gitops.render.clean import shown
 REMEDIES: dict[str, str] = {
     "accelerator": "a node with an accelerator it runs on ({needs})",
     "capacityUnknown": "the capacity of {domain}: let its gateway report it, or set `assumeMemoryGb`",
+    "coResident": "{short} more in {domain}, or a smaller co-resident set",
     "commands": "{needs} installed on {node}",
     "computeArch": "a node with one of its compute archs ({needs})",
     "conflict": "one of the wishes that exclude each other taken back",
@@ -30,7 +31,6 @@ REMEDIES: dict[str, str] = {
     "memoryUnknown": "`requirements.memoryGb` in the recipe {recipe}",
     "noLane": "a recipe or a lane that serves {model}",
     "noLink": "one fabric that links {node} with the other nodes of {lane}",
-    "noModel": "a model under `models` of the alias",
     "noRoom": "{short} more in {domain} beside what is loaded",
     "nodeLost": "{node} back",
     "nodeUnreadable": "{node} readable again",
@@ -44,7 +44,6 @@ REMEDIES: dict[str, str] = {
     "sequencesTooFew": "{needs} sequences at once from {lane} (it has {has}), or a smaller need of the alias",
     "stoppedByRequest": "`state: any` in the document of {lane}",
     "undeclaredNode": "{node} declared in `fleet/nodes/`",
-    "worseElsewhere": "",
     "wrongKind": "a model of the kind {needs}",
 }
 """Reason to what would take it away; empty: nothing is in the way, something else is only better."""
@@ -56,7 +55,6 @@ TOOK: dict[str, str] = {
     "nodeLost": "the loss of {node}",
     "onHold": "the hold of {node}",
     "stoppedByRequest": "`state: stopped` of {lane}",
-    "undeclaredNode": "that {node} is not declared",
 }
 """Reasons that took something away which else would serve."""
 

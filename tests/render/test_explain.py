@@ -93,7 +93,7 @@ def test_an_alias_says_what_answers_and_what_it_costs() -> None:
     said = explain_text(made, explained(made, "cognition"), Page())
     assert "answered by qwen3.8-27b on qwen38-27b-03 then cloud/openrouter/q38fn (external)" in said
     assert "costs 100 on level 4 (steps down the order of models), of 180" in said
-    assert "expects first token in 1000 ms and 20.8 tokens/s (from benchmark" in said
+    assert "expects first token in 1000 ms and 20.8 tokens/s (a benchmark" in said
 
 
 def test_a_lane_says_why_not_elsewhere() -> None:
