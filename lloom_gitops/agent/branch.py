@@ -9,7 +9,8 @@ import msgspec
 
 from lloom_gitops.agent.world import FleetStore
 from lloom_gitops.codec import LoadedDesired, digest, load_desired, load_document, plan_id
-from lloom_gitops.codec.desired import OTHER_PATHS
+from lloom_gitops.codec.desired import PATHS
+from lloom_gitops.codec.documents import inventory_with
 from lloom_gitops.control.lifecycle import CommittedPlan
 from lloom_gitops.control.lifecycle_moves import Move, moves
 from lloom_gitops.control.lifecycle_reverts import PlanChange, taken_back
@@ -20,9 +21,6 @@ from lloom_gitops.model.errors import DocumentError, Severity
 from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import Plan
 from lloom_gitops.model.status import Status
-
-PATHS = {kind: path for path, kind in OTHER_PATHS.items()}
-"""Kind to path of the documents of which there is one."""
 
 _PREFIXES = ("fleet", "recipes")
 _PLANS_LOOKED_BACK = 20
@@ -155,18 +153,10 @@ def descends(store: FleetStore, older: str, newer: str) -> bool:
 def inventory_named(store: FleetStore, branch: Branch, wanted: str) -> Inventory | None:
     """The inventory with this digest, the newest of the branch's or the results branch's history."""
     path = PATHS[Kind.INVENTORY]
-
-    def read(data: bytes) -> Inventory | None:
-        try:
-            inventory: Inventory = load_document(Kind.INVENTORY, data, path).spec
-        except DocumentError:
-            return None
-        return inventory if digest(inventory) == wanted else None
-
     for rev in dict.fromkeys((branch.commit, branch.results)):
-        found = store.find_content(rev, path, lambda data: read(data) is not None)
+        found = store.find_content(rev, path, lambda data: inventory_with(data, path, wanted) is not None)
         if found is not None:
-            return read(found[1])
+            return inventory_with(found[1], path, wanted)
     return None
 
 

@@ -14,28 +14,10 @@ from lloom_gitops.agent.branch import (
     reverted_moves,
 )
 from lloom_gitops.agent.world import FleetStore
-from lloom_gitops.checks.plan import judge
 from lloom_gitops.codec import plan_id
 from lloom_gitops.control.authentic import faults_of
 from lloom_gitops.control.lifecycle import CommittedPlan, Tip
-from lloom_gitops.model.errors import LloomGitopsError
-from lloom_gitops.model.inventory import Inventory
 from lloom_gitops.model.plan import Plan
-from lloom_gitops.planner import plan as planned
-
-
-def legal_plan(branch: Branch, inventory: Inventory) -> Plan:
-    """A plan of the tip that its judge found legal; what the judge finds is a bug of the planner (exit 1)."""
-    fresh = planned(branch.desired, inventory)
-    faults = judge(branch.desired, inventory, fresh)
-    if faults:
-        raise LloomGitopsError(
-            code="illegalPlan",
-            message="this is a bug in lloom-gitops: the planner made a plan that its judge refuses",
-            hint="report it with the documents and the inventory; nothing was done",
-            findings=faults,
-        )
-    return fresh
 
 
 def gather(store: FleetStore, branch: Branch, fresh: Plan, applied: str | None, reached: str | None) -> Tip:

@@ -9,7 +9,6 @@ import msgspec
 
 from lloom_gitops.agent.apply import Applied, ApplyPorts, apply_plan
 from lloom_gitops.agent.branch import (
-    PATHS,
     Branch,
     digest_at,
     own_status,
@@ -17,7 +16,7 @@ from lloom_gitops.agent.branch import (
     results_ref,
 )
 from lloom_gitops.agent.carrying import StepCarrier
-from lloom_gitops.agent.gathering import gather, legal_plan
+from lloom_gitops.agent.gathering import gather
 from lloom_gitops.agent.journal import ApplyKey
 from lloom_gitops.agent.lease import Lease
 from lloom_gitops.agent.observing import Eyes
@@ -29,6 +28,8 @@ from lloom_gitops.agent.world import World
 from lloom_gitops.agent.writing import note_draft, plan_draft, result_draft, status_bytes
 from lloom_gitops.catalog.facts import facts
 from lloom_gitops.catalog.settle import damp, settle
+from lloom_gitops.codec.desired import PATHS
+from lloom_gitops.control.legal import legal_plan
 from lloom_gitops.control.lifecycle import Decision, Way, decide
 from lloom_gitops.gitstore.commits import Draft
 from lloom_gitops.gitstore.remote import Pushed, RefUpdate
@@ -121,7 +122,7 @@ class _Turn:
         eyes = Eyes(branch.desired, branch.inventory, self._memory.answered, self._world.observer, self._world.clock)
         self.notes = eyes.look_around()
         inventory = damp(branch.inventory, eyes.known)
-        fresh = legal_plan(branch, inventory)
+        fresh = legal_plan(branch.desired, inventory)
         decision = decide(gather(self._store, branch, fresh, self._memory.applied, self._reached()))
         return decision, branch, eyes, inventory
 

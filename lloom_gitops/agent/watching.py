@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lloom_gitops.agent.branch import PATHS
 from lloom_gitops.agent.lease import Lease
 from lloom_gitops.agent.world import FleetStore
+from lloom_gitops.codec.desired import PATHS
 from lloom_gitops.model.document import Kind
 from lloom_gitops.model.errors import Unreachable
 from lloom_gitops.ports import Clock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lloom_gitops.agent.branch import PATHS
 from lloom_gitops.codec import digest, dump_document, plan_id
+from lloom_gitops.codec.desired import PATHS
 from lloom_gitops.gitstore.commits import Draft
 from lloom_gitops.gitstore.message import CommitMessage
 from lloom_gitops.model.document import Kind, Metadata

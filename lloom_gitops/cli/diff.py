@@ -21,7 +21,8 @@ def diff(
       lloom-gitops diff
       lloom-gitops diff origin/main
     """
-    from lloom_gitops.cli.fleet import PATHS, Fleet
+    from lloom_gitops.cli.fleet import Fleet
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.codec.documents import plan_id
     from lloom_gitops.codec.values import encode
     from lloom_gitops.model.document import Kind

@@ -52,7 +52,8 @@ def explain(
 
 def _plan(context: Context, file: Path | None, *, needed: bool) -> Plan | None:
     """The plan to read; None where there is none and none is needed."""
-    from lloom_gitops.cli.fleet import PATHS, Fleet
+    from lloom_gitops.cli.fleet import Fleet
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.codec.documents import load_document
     from lloom_gitops.model.document import Kind
     from lloom_gitops.model.errors import Refused, UsageError

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lloom_gitops.checks.documents import document_findings
-from lloom_gitops.codec.desired import OTHER_PATHS, POOL_FILE, load_desired
+from lloom_gitops.codec.desired import PATHS, POOL_FILE, load_desired
 from lloom_gitops.codec.documents import MACHINE_KINDS, Document, dump_document, load_document, plan_id
 from lloom_gitops.gitstore.errors import BadRevision
 from lloom_gitops.gitstore.store import GitStore
@@ -23,9 +23,6 @@ from lloom_gitops.model.plan import Plan
 
 PREFIXES = ("fleet", "recipes")
 """Where the documents of a fleet repository lie."""
-
-PATHS = {kind: path for path, kind in OTHER_PATHS.items()}
-"""Kind to path of the documents of which there is one."""
 
 _WRITTEN = frozenset(PATHS[kind] for kind in MACHINE_KINDS)
 

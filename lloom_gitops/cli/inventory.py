@@ -25,8 +25,9 @@ def inventory(
       lloom-gitops inventory --node spark-node-03 --write
     """
     from lloom_gitops.catalog.settle import settle
-    from lloom_gitops.cli.fleet import PATHS, Fleet, replace_file, results_branch
+    from lloom_gitops.cli.fleet import Fleet, replace_file, results_branch
     from lloom_gitops.cli.output import put, put_json, tell
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.codec.documents import dump_document
     from lloom_gitops.codec.values import encode
     from lloom_gitops.model.document import Kind, Metadata

@@ -51,7 +51,7 @@ def log(
 
 def _entries(fleet: Fleet) -> Iterator[LogEntry]:
     """Commits that changed the plan or the status, of the branch at hand and of the results branch."""
-    from lloom_gitops.cli.fleet import PATHS
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.gitstore.errors import BadRevision
     from lloom_gitops.model.document import Kind
     from lloom_gitops.render.log_text import LogEntry
@@ -83,7 +83,7 @@ def _entries(fleet: Fleet) -> Iterator[LogEntry]:
 
 def _plan_ids(fleet: Fleet, rev: str) -> dict[str, str]:
     """The id of the plan file at each commit that changed it."""
-    from lloom_gitops.cli.fleet import PATHS
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.model.document import Kind
 
     found = {}

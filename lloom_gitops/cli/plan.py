@@ -9,7 +9,7 @@ import typer
 
 from lloom_gitops.cli.context import Context
 from lloom_gitops.cli.output import put, put_json, tell
-from lloom_gitops.model.errors import ExitCode, LloomGitopsError, UsageError
+from lloom_gitops.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from lloom_gitops.cli.fleet import Fleet, Wanted
@@ -69,12 +69,13 @@ def plan(
         return
     from lloom_gitops.cli.fleet import Fleet
     from lloom_gitops.cli.plan_inputs import inventory_for
+    from lloom_gitops.control.legal import legal_plan
 
     fleet = Fleet(context.repo)
     wanted = fleet.wanted()
     seen = inventory_for(fleet, wanted.desired, inventory, offline=offline or write, onto=onto)
     _refuse_unknown_names(request, wanted, seen)
-    made = make_plan(wanted, seen, request)
+    made = legal_plan(wanted.desired, seen.inventory, request)
     if write:
         _write(fleet, seen, made)
     _show(context, fleet, wanted, seen, made, out)
@@ -140,27 +141,10 @@ def _refuse_unknown_names(request: PlanRequest, wanted: Wanted, seen: Seen) -> N
             raise UsageError(code="unknownName", message=f"{flag} {name}: there is none of that name", hint=hint)
 
 
-def make_plan(wanted: Wanted, seen: Seen, request: PlanRequest) -> Plan:
-    """A plan that its judge found legal; what the judge finds is a bug of the planner (exit 1)."""
-    from lloom_gitops.checks.plan import judge
-    from lloom_gitops.planner import plan as planned
-    from lloom_gitops.planner.request import effective
-
-    made = planned(wanted.desired, seen.inventory, request)
-    faults = judge(effective(wanted.desired, request), seen.inventory, made)
-    if faults:
-        raise LloomGitopsError(
-            code="illegalPlan",
-            message="this is a bug in lloom-gitops: the planner made a plan that its judge refuses",
-            hint="report it with the documents and the inventory that it was made from; nothing was written",
-            findings=faults,
-        )
-    return made
-
-
 def _write(fleet: Fleet, seen: Seen, made: Plan) -> None:
-    from lloom_gitops.cli.fleet import PATHS, plan_document, replace_file
+    from lloom_gitops.cli.fleet import plan_document, replace_file
     from lloom_gitops.cli.plan_inputs import conflicted
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.model.document import Kind
 
     if seen.resolved is not None:

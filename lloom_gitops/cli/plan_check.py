@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from lloom_gitops.cli.context import Context
-from lloom_gitops.cli.fleet import PATHS, Fleet, Found, Wanted, results_branch
+from lloom_gitops.cli.fleet import Fleet, Found, Wanted, results_branch
 from lloom_gitops.cli.output import put, put_json
-from lloom_gitops.codec.documents import load_document, plan_id
-from lloom_gitops.codec.values import digest
+from lloom_gitops.codec.desired import PATHS
+from lloom_gitops.codec.documents import inventory_with, plan_id
 from lloom_gitops.gitstore.errors import BadRevision, NotARepository
 from lloom_gitops.model.document import Kind
 from lloom_gitops.model.errors import DocumentError, Finding, Refused
@@ -74,38 +74,29 @@ def _judged(fleet: Fleet, wanted: Wanted, found: Found) -> tuple[Finding, ...]:
 
 def _inventory_named(fleet: Fleet, plan: Plan, branch: str | None) -> Inventory | None:
     """The inventory with the digest that the plan names: the one at hand, else the newest such one of the history."""
-    path = PATHS[Kind.INVENTORY]
-
-    def named(data: bytes) -> Inventory | None:
-        try:
-            inventory: Inventory = load_document(Kind.INVENTORY, data, path).spec
-        except DocumentError:
-            return None
-        return inventory if digest(inventory) == plan.inputs.inventory else None
-
-    here = named(fleet.files.get(path, b""))
+    path, wanted = PATHS[Kind.INVENTORY], plan.inputs.inventory
+    here = inventory_with(fleet.files.get(path, b""), path, wanted)
     if here is not None:
         return here
     for rev in ("HEAD", *fleet.refs_of(branch)):
         try:
-            found = fleet.store.find_content(rev, path, lambda data: named(data) is not None)
+            found = fleet.store.find_content(rev, path, lambda data: inventory_with(data, path, wanted) is not None)
         except (BadRevision, NotARepository):
             continue
         if found is not None:
-            return named(found[1])
+            return inventory_with(found[1], path, wanted)
     return None
 
 
 def _nothing_to_do(fleet: Fleet, wanted: Wanted) -> bool:
-    from lloom_gitops.cli.plan import make_plan
     from lloom_gitops.cli.plan_inputs import committed
-    from lloom_gitops.planner.request import PlanRequest
+    from lloom_gitops.control.legal import legal_plan
 
     try:
         seen = committed(fleet, wanted.desired)
     except Refused:
         return False
-    return not make_plan(wanted, seen, PlanRequest()).steps
+    return not legal_plan(wanted.desired, seen.inventory).steps
 
 
 def _fault(code: str, pointer: str, message: str, expected: str | None, found: str | None) -> Finding:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lloom_gitops.cli.fleet import PATHS, Fleet, results_branch
+from lloom_gitops.cli.fleet import Fleet, results_branch
 from lloom_gitops.cli.output import tell
+from lloom_gitops.codec.desired import PATHS
 from lloom_gitops.codec.documents import load_document
 from lloom_gitops.gitstore.errors import BadRevision, NotARepository
 from lloom_gitops.model.desired import Desired

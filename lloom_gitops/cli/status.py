@@ -60,7 +60,8 @@ def _payload(found: Found | None) -> dict[str, object]:
 
 def _latest(context: Context) -> Found | None:
     """The newest status: of the agent's own ref on the remote, else the committed one; None where there is none."""
-    from lloom_gitops.cli.fleet import PATHS, Fleet
+    from lloom_gitops.cli.fleet import Fleet
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.model.document import Kind
 
     fleet = Fleet(context.repo)
@@ -78,7 +79,8 @@ def _latest(context: Context) -> Found | None:
 
 def _of_agents(fleet: Fleet, names: list[str]) -> Found | None:
     """What an agent says on its own ref, fetched where the remote can be reached."""
-    from lloom_gitops.cli.fleet import PATHS, Found
+    from lloom_gitops.cli.fleet import Found
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.codec.documents import load_document
     from lloom_gitops.gitstore.errors import NotARepository
     from lloom_gitops.model.document import Kind

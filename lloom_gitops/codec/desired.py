@@ -45,6 +45,8 @@ OTHER_PATHS: dict[str, Kind] = {
     "fleet/plan.yaml": Kind.PLAN,
     "fleet/status.yaml": Kind.STATUS,
 }
+PATHS = {kind: path for path, kind in OTHER_PATHS.items()}
+"""Kind to path of the documents of which there is one."""
 _DOCUMENT_SUFFIXES = (".yaml", ".yml", ".json")
 
 

@@ -175,3 +175,12 @@ def _override(given: MemoryRuleOverride, default: MemoryRule) -> MemoryRuleOverr
 def plan_id(plan: Plan) -> str:
     """The id of a plan: the digest of all of its spec."""
     return digest(plan)
+
+
+def inventory_with(data: bytes, file: str, wanted: str) -> Inventory | None:
+    """The inventory in a file, if it is one and has the wanted digest."""
+    try:
+        inventory: Inventory = load_document(Kind.INVENTORY, data, file).spec
+    except DocumentError:
+        return None
+    return inventory if digest(inventory) == wanted else None

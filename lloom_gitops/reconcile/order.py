@@ -29,13 +29,7 @@ class Ordering:
     def _build(self) -> None:
         """The phases, in the order in which their steps stand in the plan."""
         change = self.change
-        stopping = {*change.stops, *self.room.stopped}
-        early = [
-            lane
-            for lane in self._downgrades()
-            if not self._waits_for_routes(lane) and not (lane in stopping and self._restarts(lane))
-        ]
-        for lane in early:
+        for lane in self._early_downgrades():
             self._residency(lane, after=())
         for lane in change.installs:
             self._install(lane)
@@ -230,6 +224,15 @@ class Ordering:
 
     def _downgrades(self) -> list[str]:
         return [name for name, row in self.change.changes.items() if row.after.rank < row.before.rank]
+
+    def _early_downgrades(self) -> list[str]:
+        """Downgrades that wait for nothing; an edit that would restart a lane that stops comes after its stop."""
+        stopping = {*self.change.stops, *self.room.stopped}
+        return [
+            lane
+            for lane in self._downgrades()
+            if not self._waits_for_routes(lane) and not (lane in stopping and self._restarts(lane))
+        ]
 
     def _upgrades(self) -> list[str]:
         return [name for name, row in self.change.changes.items() if row.after.rank > row.before.rank]

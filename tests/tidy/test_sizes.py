@@ -10,7 +10,7 @@ PACKAGE = REPO / "lloom_gitops"
 FUNCTION, FUNCTION_STOP = 40, 60
 FILE, FILE_STOP = 400, 500
 
-OVER_THE_AIM = {"lloom_gitops/sim/gateway/admission.py::make_plan"}
+OVER_THE_AIM: set[str] = set()
 """What is over the aim and under the end. The list only gets shorter."""
 
 
