@@ -15,7 +15,10 @@ class Residency(StrEnum):
     @property
     def rank(self) -> int:
         """Strength: auto 0, preferred 1, always 2."""
-        return {"auto": 0, "preferred": 1, "always": 2}[self.value]
+        return _RANKS[self]
+
+
+_RANKS = {Residency.AUTO: 0, Residency.PREFERRED: 1, Residency.ALWAYS: 2}
 
 
 class ModelKind(StrEnum):
@@ -79,12 +82,16 @@ class LaneState(StrEnum):
     @property
     def loaded(self) -> bool:
         """Loading counts as loaded (ADM-2); unknown counts as running."""
-        return self in (LaneState.RUNNING, LaneState.LOADING, LaneState.UNKNOWN)
+        return self in _LOADED
 
     @property
     def holds_memory(self) -> bool:
         """Draining and stopping lanes still hold their memory (ADM-2)."""
-        return self.loaded or self in (LaneState.DRAINING, LaneState.STOPPING)
+        return self in _HOLDING
+
+
+_LOADED = frozenset({LaneState.RUNNING, LaneState.LOADING, LaneState.UNKNOWN})
+_HOLDING = _LOADED | {LaneState.DRAINING, LaneState.STOPPING}
 
 
 class Management(StrEnum):

@@ -23,22 +23,24 @@ def find(world: World) -> Found | None:
     wanted = ideal_residency(world, lanes)
     wish = Choice(residency=wanted, lanes=lanes)
     parts = split(world, wanted, whole.unsettled(lanes, wanted))
-    found = [(part, PartSearch(part.world).run()) for part in parts]
-    joined = _joined(world, wish, found)
+    searches = [PartSearch(part.world) for part in parts]
+    found = [search.run() for search in searches]
+    joined = _joined(world, wish, parts, found)
     if joined is None:
         return Search(world).run()
-    again = [(part, best if _lowest(best, joined) else _within(part, joined)) for part, best in found]
-    if any(one is not other for (_, one), (_, other) in zip(found, again, strict=True)):
-        joined = _joined(world, wish, again) or joined
+    # A part's own room counts only below that of the tightest domain of all: above it stable ids decide.
+    again = [search.within(joined.levels[7]) for search in searches]
+    if any(a and b and a.outcome is not b.outcome for a, b in zip(found, again, strict=True)):
+        joined = _joined(world, wish, parts, again) or joined
     return joined
 
 
-def _joined(world: World, wish: Choice, found: list[tuple[Part, Found | None]]) -> Found | None:
+def _joined(world: World, wish: Choice, parts: tuple[Part, ...], found: list[Found | None]) -> Found | None:
     """The outcome of all parts' choices together; None where it keeps not every rule."""
     residency, orders = dict(wish.residency), dict(wish.lanes)
     slack = [0] * STATIC
     exact = True
-    for part, best in found:
+    for part, best in zip(parts, found, strict=True):
         if best is None:
             return None
         choice = best.outcome.choice
@@ -52,13 +54,3 @@ def _joined(world: World, wish: Choice, found: list[tuple[Part, Found | None]]) 
         return None
     bound = tuple(level - s for level, s in zip(joined.levels, slack, strict=False))
     return msgspec.structs.replace(joined, exact=exact, bound=bound)
-
-
-def _lowest(best: Found | None, joined: Found) -> bool:
-    """Whether a part's own tightest domain is the tightest of all, so that its last level is already fixed."""
-    return best is None or best.levels[7] >= joined.levels[7]
-
-
-def _within(part: Part, joined: Found) -> Found | None:
-    """A part's best outcome where room above the tightest of the whole is worth nothing: only stable ids decide."""
-    return PartSearch(part.world, room=joined.levels[7]).run()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from lloom_gitops.model.words import Residency
 
 from .neighbourhood import Neighbourhoods
 from .objective import Levels, tie_break
 from .optimist import Optimist
 from .outcome import Choice, Outcome
-from .search import Found, Search, residency_options
+from .search import Found, Search, rank_of, residency_options
 from .world import LaneRole, World
 
 NODES = {"quick": 500, "normal": 4_000, "deep": 40_000}
@@ -78,17 +80,16 @@ def _order(optimist: Optimist, rows: Mapping[str, list[Residency]]) -> list[str]
 class PartSearch(Search):
     """The search of one part: it branches and bounds where `Search` would judge every combination.
 
-    What is too large for that is improved neighbourhood by neighbourhood. `room` is the level 8 that the whole has
-    anyway, so that nothing better counts.
+    What is too large for that is improved neighbourhood by neighbourhood.
     """
 
-    def __init__(self, world: World, room: int | None = None, nodes: int | None = None) -> None:
+    def __init__(self, world: World, nodes: int | None = None) -> None:
         super().__init__(world)
         effort = world.desired.pool.planning.effort
-        self.room = room
         self.nodes = NODES[effort] if nodes is None else nodes
         self.cuts = CUTS[effort] if nodes is None else 0
         self.lenient = False
+        self.front: list[Found] = []
 
     def _vary(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency], troubled: set[str]) -> set[str]:
         varied = {name for name in wanted if troubled.intersection(self.world.variants[name].memory)}
@@ -121,16 +122,34 @@ class PartSearch(Search):
         self.cuts = around.run(lambda world: PartSearch(world, nodes=CUT_NODES).run(), self.cuts)
         self.lenient = False
         while self.best is not None and (more := super()._could_give(self.best.outcome)) is not None:
-            self.best, self.lenient = None, True
+            self.best, self.front, self.lenient = None, [], True
             self._judge(more)
             self.lenient = False
 
     def _could_give(self, outcome: Outcome) -> Choice | None:
         return None if self.lenient else super()._could_give(outcome)
 
-    def _key(self, found: Levels, outcome: Outcome) -> tuple[object, ...]:
-        room = found[7] if self.room is None else max(found[7], self.room)
-        return (found[:7], room, tie_break(outcome))
+    def _keep(self, found: Found) -> None:
+        """Remember also those of the best outcomes that are better by stable ids and leave less room."""
+        if self.front and found.levels[:7] > self.front[0].levels[:7]:
+            return
+        if self.front and found.levels[:7] < self.front[0].levels[:7]:
+            self.front = []
+        if not any(_covers(other, found) for other in self.front):
+            self.front = [*(other for other in self.front if not _covers(found, other)), found]
+        self.best = min(self.front, key=rank_of)
+
+    def within(self, room: int) -> Found | None:
+        """The best outcome where more room than the whole has anyway is worth nothing, so that stable ids decide."""
+        best = min(self.front, key=lambda f: (max(f.levels[7], room), tie_break(f.outcome)), default=None)
+        if best is None:
+            return None
+        return msgspec.structs.replace(best, exact=self.exact, bound=self.bound or best.levels)
+
+
+def _covers(one: Found, other: Found) -> bool:
+    """Whether an outcome is no worse than another of the same first levels, in room and by stable ids."""
+    return one.levels[7] <= other.levels[7] and tie_break(one.outcome) <= tie_break(other.outcome)
 
 
 class JoinedSearch(Search):

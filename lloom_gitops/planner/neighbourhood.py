@@ -36,23 +36,23 @@ class Neighbourhoods:
         self.coupling = Coupling(search.world, trouble)
 
     def run(self, solve: Solve, work: int) -> int:
-        """Improve until a pass over all domains changes nothing, or the work is done; gives back what is left of it."""
-        improved = True
-        while improved and work > 0:
-            improved = False
-            for key in self.trouble:
-                if work <= 0 or self.search.best is None:
-                    break
-                work -= 1
-                improved = self._improve(key, solve) or improved
+        """Improve until no domain is left that changed around, or the work is done; gives back what is left of it."""
+        waiting = dict.fromkeys(self.trouble)
+        while waiting and work > 0 and self.search.best is not None:
+            key = next(iter(waiting))
+            del waiting[key]
+            work -= 1
+            group = self._around(key)
+            if self._improve(group, solve):
+                near = {at for name in group for at in self.world.variants[name].memory}
+                waiting.update(dict.fromkeys(sorted(near.intersection(self.trouble) - {key})))
         return work
 
-    def _improve(self, key: str, solve: Solve) -> bool:
+    def _improve(self, group: tuple[str, ...], solve: Solve) -> bool:
         best = self.search.best
         if best is None:
             return False
         now = best.outcome.choice.residency
-        group = self._around(key)
         small = solve(cut(self.world, now, self.coupling, group))
         if small is None:
             return False

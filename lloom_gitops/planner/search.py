@@ -204,12 +204,13 @@ class Search:
             return False
         change, room = moved
         found = levels(self.world, outcome, change, room)
-        if self.best is None or self._key(found, outcome) < self._key(self.best.levels, self.best.outcome):
-            self.best = Found(outcome=outcome, change=change, room=room, levels=found, exact=True, bound=found)
+        self._keep(Found(outcome=outcome, change=change, room=room, levels=found, exact=True, bound=found))
         return True
 
-    def _key(self, found: Levels, outcome: Outcome) -> tuple[object, ...]:
-        return (found, tie_break(outcome))
+    def _keep(self, found: Found) -> None:
+        """Remember an allowed outcome if it is the best so far."""
+        if self.best is None or rank_of(found) < rank_of(self.best):
+            self.best = found
 
     def _could_give(self, outcome: Outcome) -> Choice | None:
         """A choice that gives some lane more of what is wished of it, where nothing forces it to have less."""
@@ -238,6 +239,11 @@ class Search:
         more = transition(self.world, outcome, freed=frozenset(room.stopped))
         more_room = make_room(more) if more.starts != change.starts else None
         return (change, room) if more_room is None else (more, more_room)
+
+
+def rank_of(found: Found) -> tuple[object, ...]:
+    """Levels, then stable ids: what the best outcome is least in."""
+    return (found.levels, tie_break(found.outcome))
 
 
 def priority_of(world: World, lane: str) -> int:
