@@ -34,15 +34,15 @@ class Shape(msgspec.Struct, frozen=True):
 def shapes(recipe: Recipe) -> tuple[Shape, ...]:
     """The shapes that a recipe may take, the one it writes first.
 
-    A tensor parallel degree above nodes times devices is met by more devices of each node, or, where the recipe speaks
-    of one device of one node, by as many linked nodes.
+    A tensor parallel degree above nodes times devices is met by more devices of each node (enough to hold all ranks),
+    or, where the recipe speaks of one device of one node, by as many linked nodes.
     """
     needs, degree = recipe.spec.requirements, tensor_parallel(recipe).value
     if degree <= needs.nodes * needs.devices_per_node:
         return (Shape(needs.nodes, needs.devices_per_node),)
-    within = (Shape(needs.nodes, degree // needs.nodes),) if degree % needs.nodes == 0 else ()
+    within = Shape(needs.nodes, -(-degree // needs.nodes))
     across = (Shape(degree, 1),) if needs.nodes == needs.devices_per_node == 1 else ()
-    return within + across
+    return (within, *across)
 
 
 def devices_of(keys: DomainKeys, node: str) -> tuple[str, ...]:

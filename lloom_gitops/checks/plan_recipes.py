@@ -52,7 +52,8 @@ def ranks(recipe: Recipe) -> list[tuple[int, int]]:
     degree = needs.tensor_parallel or _option(_launches(recipe), "--tensor-parallel-size|-tp|--tp-size|--tp") or written
     if degree <= written:
         return [(needs.nodes, needs.devices_per_node)]
-    return [(needs.nodes, degree // needs.nodes)] * (degree % needs.nodes == 0) + [(degree, 1)] * (written == 1)
+    within = (needs.nodes, (degree + needs.nodes - 1) // needs.nodes)
+    return [within, (degree, 1)] if written == 1 else [within]
 
 
 def memory_of_install(
