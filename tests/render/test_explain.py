@@ -11,16 +11,20 @@ import pytest
 from msgspec.structs import replace
 
 import lloom_gitops
+from lloom_gitops.model.desired import Alias
 from lloom_gitops.model.errors import ExitCode
+from lloom_gitops.model.inventory import ObservedLane
 from lloom_gitops.model.plan import Cause, Plan
-from lloom_gitops.model.words import LaneState, Liveness, NodeState, Outcome, Seen, StepKind
+from lloom_gitops.model.words import LaneState, Liveness, ModelKind, NodeState, Outcome, Seen, StepKind
 from lloom_gitops.planner import plan
+from lloom_gitops.planner.elsewhere import EACH_NODE, OTHERS
 from lloom_gitops.render.causes import CAUSES
 from lloom_gitops.render.code_pages import EXITS, NOTES, OUTCOMES, STEPS, code_pages, known_codes
 from lloom_gitops.render.explain_text import code_text, explain_text
 from lloom_gitops.render.explained import AliasFacts, LaneFacts, explained, names
 from lloom_gitops.render.page import Page
 from lloom_gitops.render.remedies import REMEDIES, TOOK, needed, took
+from tests.catalog.pools import pool, spark
 from tests.pools import three_spark
 
 PACKAGE = Path(lloom_gitops.__file__).parent
@@ -151,3 +155,25 @@ def test_the_whole_alias_by_what_is_missing() -> None:
 )
 def test_what_would_help(causes: tuple[Cause, ...], needs: str, taken: str) -> None:
     assert (needed(causes), took(causes)) == (needs, taken)
+
+
+def test_in_a_large_pool_a_lane_says_once_what_keeps_it_off_the_others() -> None:
+    nodes = {f"n{number:02}": spark() for number in range(EACH_NODE + 1)}
+    lane = ObservedLane(
+        models=("m",),
+        kind=ModelKind.CHAT,
+        nodes=("n03",),
+        owner="n03",
+        state=LaneState.RUNNING,
+        memory_gb={"n03": Decimal(30)},
+    )
+    desired, inventory = pool(nodes, {}, {"a": Alias(models=("m",))}, lanes={"l": lane})
+    planning = replace(desired.pool, planning=replace(desired.pool.planning, consider_installs=False))
+    made = plan(replace(desired, pool=planning), inventory)
+    assert [(name, [c.reason for c in causes]) for name, causes in made.lanes["l"].because.rejected.items()] == [
+        (OTHERS, ["notInstalled"])
+    ]
+    few = {name: nodes[name] for name in sorted(nodes)[:EACH_NODE]}
+    declared = {name: desired.nodes[name] for name in few}
+    made = plan(replace(desired, pool=planning, nodes=declared), replace(inventory, nodes=few))
+    assert set(made.lanes["l"].because.rejected) == few.keys() - {"n03"}
