@@ -126,8 +126,6 @@ def test_from_yaml_to_lanes_and_back_into_git(make_world: Make) -> None:
 def test_a_pool_of_old_builds(make_world: Make) -> None:
     """No residency route and one target an alias: residency is a person's, routes go into the head's config file."""
     world = make_world(build="snapshot")
-    aliases = world.desk / "fleet/aliases.yaml"
-    aliases.write_text(aliases.read_text().replace("residency: preferred, ", ""))
     assert world.run("inventory", "--write").code == 0
     describe(world)
     nothing_to_do(world)
