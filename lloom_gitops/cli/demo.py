@@ -225,7 +225,7 @@ def _look_back(stage: _Stage) -> None:
 
 def _turn(stage: _Stage) -> Turn:
     """One turn of the agent, and what it left in its clone."""
-    from lloom_gitops.cli.fleet import PATHS
+    from lloom_gitops.codec.desired import PATHS
     from lloom_gitops.codec.documents import load_document
     from lloom_gitops.model.document import Kind
 
