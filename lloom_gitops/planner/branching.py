@@ -21,6 +21,8 @@ CUTS = {"quick": 50, "normal": 300, "deep": 5_000}
 """Neighbourhoods that are searched in a part too large for that, by effort."""
 LANES_A_NODE = 4
 """A complete choice costs as much work as one partial choice for so many lanes of the part."""
+DEEPEST = 120
+"""Varied lanes of a part that is branched over at all."""
 CUT_NODES = 200
 """Partial choices that are looked at in one neighbourhood."""
 
@@ -40,6 +42,9 @@ class Branching:
 
     def run(self, best: Best, judge: Judge) -> None:
         """Judge complete choices, depth first, the strongest residencies first; `best` are the best levels so far."""
+        if len(self.order) > DEEPEST:
+            self.whole = False
+            return
         self._extend(0, best, judge)
 
     def _extend(self, index: int, best: Best, judge: Judge) -> None:
@@ -91,6 +96,15 @@ class PartSearch(Search):
         self.lenient = False
         self.front: list[Found] = []
 
+    def _choose(self, lanes: dict[str, tuple[str, ...]]) -> None:
+        self.floor: tuple[int, ...] = ()
+        super()._choose(lanes)
+        least = self.floor or (self.best.levels[:5] if self.best else ())
+        self.bound = least if self.bound is None else min(self.bound, least)
+
+    def _note_bound(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency]) -> None:
+        """The optimist's bound stands in its place."""
+
     def _vary(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency], troubled: set[str]) -> set[str]:
         varied = {name for name in wanted if troubled.intersection(self.world.variants[name].memory)}
         rows = {name: residency_options(self.world, name, wanted[name]) for name in wanted if name in varied}
@@ -102,7 +116,7 @@ class PartSearch(Search):
         judge({name: _as_now(self.world, name, row) for name, row in rows.items()})
         able = {n for n, role in self.world.roles.items() if n in wanted or role in (LaneRole.FIXED, LaneRole.LEAVING)}
         optimist = Optimist(self.world, self.rules, rows, lanes, able)
-        self.bound = optimist.bound()[:5] if self.bound is None else max(self.bound, optimist.bound()[:5])
+        self.floor = max(self.floor, optimist.bound()[:5])
         branching = Branching(optimist, self.nodes)
         branching.run(lambda: self.best.levels if self.best else None, judge)
         self.nodes = branching.left
@@ -121,10 +135,6 @@ class PartSearch(Search):
         around = Neighbourhoods(self, lanes, varied, troubled)
         self.cuts = around.run(lambda world: PartSearch(world, nodes=CUT_NODES).run(), self.cuts)
         self.lenient = False
-        while self.best is not None and (more := super()._could_give(self.best.outcome)) is not None:
-            self.best, self.front, self.lenient = None, [], True
-            self._judge(more)
-            self.lenient = False
 
     def _could_give(self, outcome: Outcome) -> Choice | None:
         return None if self.lenient else super()._could_give(outcome)

@@ -33,9 +33,9 @@ from lloom_gitops.reconcile.order import order
 
 from .costs import costs
 from .elsewhere import Elsewhere
-from .explain import because, below_wish, missing_models
+from .explain import answers, because, below_wish, missing_models
 from .leaving import kept_lanes
-from .memory_sums import rules_of
+from .memory_sums import rules_of, sums
 from .notes import all_gaps, notes
 from .objective import kept_sums, restarted
 from .search import Found
@@ -58,9 +58,7 @@ def assemble(
         says = "; ".join(f"{row.step}: {row.says}" for row in broken)
         raise AssertionError(f"the plan breaks its own rules on the way: {says}")
     uncovered = {
-        alias: missing_models(world, outcome, alias)
-        for alias, row in outcome.served.items()
-        if not row.entries
+        alias: missing_models(world, outcome, alias) for alias, row in outcome.served.items() if not row.entries
     }
     return Plan(
         inputs=PlanInputs(
@@ -149,13 +147,14 @@ def _nodes(world: World) -> dict[str, PlannedNode]:
 def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:
     outcome = found.outcome
     elsewhere = Elsewhere(world, kept_sums(world, outcome, found.change))
+    serves = answers(outcome)
     return {
         name: PlannedLane(
             models=world.variants[name].models,
             nodes=world.variants[name].nodes,
             residency=residency,
             memory_gb={key: gib(mib) for key, mib in world.variants[name].memory.items()},
-            because=because(world, outcome, name, elsewhere),
+            because=because(world, outcome, name, elsewhere, serves.get(name, ([], []))),
         )
         for name, residency in outcome.residency.items()
         if name not in found.change.stops
@@ -191,6 +190,7 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
     autos: dict[str, int] = {}
     stopped = {**found.room.stopped, **found.change.stops}
     up = {*found.change.starts, *found.room.restarts}
+    on_request = _on_request(world, found)
     for name, variant in world.variants.items():
         gone = world.roles[name] is LaneRole.OUT and world.out[name].reason == "nodeLost"
         for key, mib in variant.memory.items():
@@ -199,7 +199,7 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
                 after[key] = after.get(key, 0) + (mib if name not in stopped else 0)
             if name in up and (not variant.state.holds_memory or name in stopped):
                 after[key] = after.get(key, 0) + mib
-            if _on_request(world, found, name):
+            if name in on_request:
                 autos[key] = max(autos.get(key, 0), mib)
     result: dict[str, list[DomainBudget]] = {}
     for key, limit in world.limits.items():
@@ -218,15 +218,17 @@ def _budget(world: World, found: Found) -> dict[str, tuple[DomainBudget, ...]]:
     return {node: tuple(rows) for node, rows in sorted(result.items())}
 
 
-def _on_request(world: World, found: Found, lane: str) -> bool:
+def _on_request(world: World, found: Found) -> set[str]:
+    """Lanes that a request may load."""
     outcome = found.outcome
-    undeclared = kept_lanes(world, world.desired.aliases)
-    routed = lane in outcome.routed or lane in undeclared
-    return routed and outcome.residency.get(lane) is Residency.AUTO and world.variants[lane].managed
+    routed = outcome.routed | kept_lanes(world, world.desired.aliases)
+    autos = {name for name in routed if outcome.residency.get(name) is Residency.AUTO}
+    return {name for name in autos if world.variants[name].managed}
 
 
 def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:
     change, rules = found.change, rules_of(world)
+    planned = sums(world, found.outcome.residency)
     again = set(restarted(change, found.room))
     starts = [*change.starts, *found.room.restarts]
     reasons = {**dict.fromkeys(found.room.stopped, StopReason.ROOM), **change.stops}
@@ -241,7 +243,9 @@ def _diff(world: World, found: Found, steps: tuple[Step, ...]) -> Diff:
                 before=row.before,
                 after=row.after,
                 wished=found.outcome.wished.get(name) if _less_than_wished(found, name) else None,
-                because=below_wish(world, rules, found.outcome, name) if name in found.outcome.residency else None,
+                because=below_wish(world, rules, found.outcome, name, planned)
+                if name in found.outcome.residency
+                else None,
                 restarts=name in again,
             )
             for name, row in sorted(change.changes.items())

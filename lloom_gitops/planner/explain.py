@@ -10,7 +10,7 @@ from lloom_gitops.model.words import Residency
 from lloom_gitops.reconcile.room import holding
 
 from .elsewhere import Elsewhere, model_causes
-from .memory_sums import MemoryRules, Shortage, rules_of, sums
+from .memory_sums import MemoryRules, Shortage, Sums, raised_sums, rules_of, sums
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World, causes_out, unsuitable
 
@@ -77,13 +77,24 @@ def missing_models(world: World, outcome: Outcome, alias: str) -> tuple[Cause, .
     return tuple(causes)
 
 
-def because(world: World, outcome: Outcome, lane: str, elsewhere: Elsewhere) -> Because:
+def answers(outcome: Outcome) -> dict[str, tuple[list[str], list[str]]]:
+    """For each routed lane the aliases that it answers first, and those in which it is a later entry."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for alias, row in outcome.served.items():
+        for place, (_, lane) in enumerate(row.entries):
+            if lane is not None:
+                found.setdefault(lane, ([], []))[1 if place else 0].append(alias)
+    return found
+
+
+def because(
+    world: World, outcome: Outcome, lane: str, elsewhere: Elsewhere, serves: tuple[list[str], list[str]]
+) -> Because:
     """Why a planned lane is in the plan, and what rejected each alternative.
 
-    These are the lanes that people would rather have in its place, and every other node.
+    These are the lanes that people would rather have in its place, and every other node. `serves`: see `answers`.
     """
-    answered = [alias for alias, row in outcome.served.items() if row.first == lane]
-    later = [alias for alias, row in outcome.served.items() if any(entry[1] == lane for entry in row.entries[1:])]
+    answered, later = serves
     rejected: dict[str, tuple[Cause, ...]] = {}
     for alias in answered:
         for other in _rather(world, outcome, alias, lane):
@@ -123,18 +134,24 @@ def _only_fit(world: World, outcome: Outcome, alias: str, lane: str) -> bool:
     return len(left) == 1 and bool(_rather(world, outcome, alias, lane))
 
 
-def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str) -> Cause | None:
-    """Why a lane has less residency than people wish: the sum that the wish would break, with numbers."""
+def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str, planned: Sums) -> Cause | None:
+    """Why a lane has less residency than people wish: the sum that the wish would break, with numbers.
+
+    `planned` are the outcome's sums.
+    """
     wish, has = outcome.wished.get(lane), outcome.residency[lane]
     if wish is None or has.rank >= wish.rank:
         return None
     raised = {**outcome.residency, lane: wish}
-    planned = sums(world, raised)
-    broken = rules.over_budget(planned)
-    if broken:
-        return shortage_cause(lane, broken[0], world)
-    for other, residency in raised.items():
-        shortage = rules.unloadable(world.variants[other], residency, planned)
+    keys = sorted(world.variants[lane].memory)
+    near = sorted({other for key in keys for other in world.lanes_on[key] if other in raised})
+    planned = raised_sums(world, planned, lane, has, wish)
+    for key in keys:
+        over = rules.over_at(key, planned)
+        if over is not None:
+            return shortage_cause(lane, over, world)
+    for other in near:
+        shortage = rules.unloadable(world.variants[other], raised[other], planned)
         if shortage is not None and other not in outcome.shortages:
             return msgspec.structs.replace(shortage_cause(other, shortage, world), lane=other)
     apart = _set_broken(world, rules, raised, lane)
@@ -145,6 +162,8 @@ def below_wish(world: World, rules: MemoryRules, outcome: Outcome, lane: str) ->
 
 def _set_broken(world: World, rules: MemoryRules, raised: dict[str, Residency], lane: str) -> Cause | None:
     """The co-resident set whose auto lanes would not fit together, were a lane raised."""
+    if not world.desired.pool.co_resident:
+        return None
     planned = sums(world, raised)
     for lanes in rules.broken_sets(raised, planned):
         for key in sorted({key for name in lanes for key in world.variants[name].memory}):
@@ -171,7 +190,8 @@ def _no_room(world: World, outcome: Outcome, lane: str) -> Cause | None:
         limit = world.limits.get(key)
         if limit is None or limit.limit_mib is None or lane in world.out:
             continue
-        rest = (v for v in world.variants.values() if v.id != lane and (v.state.holds_memory or v.id in kept))
+        there = [world.variants[other] for other in world.lanes_on[key] if other != lane]
+        rest = (variant for variant in there if variant.state.holds_memory or variant.id in kept)
         free = limit.limit_mib - sum((holding(v) or v.memory).get(key, 0) for v in rest)
         if peak > free:
             domain = f"{limit.node}/{limit.domain}"

@@ -58,7 +58,8 @@ def _stays_as_is(world: World, variant: Variant) -> bool:
     """Lanes that can't serve and still count: dead or excluded ones, and idle ones on a node that lanes leave."""
     role = world.roles[variant.id]
     if role is LaneRole.OUT:
-        return world.out[variant.id].reason != "stoppedByRequest"
+        frozen = any(world.nodes.get(node) is NodeRole.FROZEN for node in variant.nodes)
+        return (frozen and variant.state.holds_memory) or world.out[variant.id].reason != "stoppedByRequest"
     return role is LaneRole.LEAVING and not variant.state.holds_memory
 
 
@@ -77,6 +78,17 @@ def _sums(world: World, weights: Mapping[str, Residency | None]) -> Sums:
 def sums(world: World, residency: Mapping[str, Residency]) -> Sums:
     """Sums of a planned residency by lane, beside the lanes that stay as they are."""
     return _sums(world, _weights(world, residency))
+
+
+def raised_sums(world: World, planned: Sums, lane: str, has: Residency, more: Residency) -> Sums:
+    """Planned sums with one managed lane's residency raised."""
+    always, preferred = dict(planned.always), dict(planned.preferred)
+    for key, mib in world.variants[lane].memory.items():
+        if has is Residency.PREFERRED:
+            preferred[key] = preferred.get(key, 0) - mib
+        target = always if more is Residency.ALWAYS else preferred
+        target[key] = target.get(key, 0) + mib
+    return Sums(always=always, preferred=preferred)
 
 
 def sums_now(world: World) -> Sums:
@@ -137,12 +149,13 @@ class MemoryRules(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def may_stay(self, variant: Variant, wanted: Residency, planned: Sums) -> bool:
-        """Whether a lane may keep the residency it has: each of its sums is within its bound, or no more than now.
+        """Whether a lane may keep what it has of residency: each of its sums is within its bound, or no more than now.
 
         That is about what it keeps, not about what it covers (see `unloadable`).
         """
         shortages = (self._short_at(variant, wanted, planned, key, True) for key in sorted(variant.memory))
-        return wanted is variant.residency and not any(shortages)
+        kept = wanted is not Residency.AUTO and wanted.rank <= variant.residency.rank
+        return kept and not any(shortages)
 
     def unloadable(
         self, variant: Variant, wanted: Residency, planned: Sums, *, adopted: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import LaneState, Residency, StopReason
 from lloom_gitops.reconcile.transition import Change, Route, Transition
@@ -22,9 +24,9 @@ def transition(
     asked = frozenset(name for name in _stops(world, outcome, ()) if world.variants[name].managed)
     starts = _starts(world, outcome, after, freed | asked, ahead=ahead)
     stops = _stops(world, outcome, starts)
-    variants = {
-        name: variant for name, variant in world.variants.items() if variant.installed or name in outcome.residency
-    }
+    variants = world.variants
+    if world.desired.pool.planning.consider_installs:
+        variants = {name: row for name, row in variants.items() if row.installed or name in outcome.residency}
     return Transition(
         variants=variants,
         limits=world.limits,
@@ -40,7 +42,7 @@ def transition(
         stops=stops,
         changes=_changes(world, outcome, starts, stops),
         manual_starts=_manual_starts(world, outcome),
-        features={name: frozenset(seen.gateway.features) for name, seen in world.inventory.nodes.items()},
+        features=world.features,
         timeouts=world.desired.pool.apply.step_timeout_seconds,
         drain_seconds=_drain_seconds(world),
         untouchable=frozenset(name for name in variants if not touchable(world, variants[name])),
@@ -62,6 +64,7 @@ def _starts(
         if row.first is not None:
             firsts[row.first] = max(firsts.get(row.first, 0), world.alias(alias).priority)
     firsts = {**dict.fromkeys(world.hard, 0), **firsts}
+    ahead_of = _taking_over(world, after) if ahead else frozenset()
     wanted = []
     for name, residency in outcome.residency.items():
         if world.roles[name] is not LaneRole.FREE or name in outcome.shortages or name not in firsts:
@@ -69,12 +72,11 @@ def _starts(
         variant = world.variants[name]
         if variant.state in (LaneState.RUNNING, LaneState.UNKNOWN):
             continue
-        ahead_of_requests = ahead and _takes_over(world, name, after)
-        if variant.state is LaneState.LOADING and not ahead_of_requests:
+        if variant.state is LaneState.LOADING and name not in ahead_of:
             continue
-        if residency is Residency.ALWAYS or ahead_of_requests:
+        if residency is Residency.ALWAYS or name in ahead_of:
             wanted.append((-firsts[name], name))
-    starts = [name for _, name in sorted(wanted)]
+    starts = dict.fromkeys(name for _, name in sorted(wanted))
     preferred = [
         (-firsts[name], name)
         for name, residency in outcome.residency.items()
@@ -87,25 +89,27 @@ def _starts(
     ]
     for _, name in sorted(preferred):
         if _fits_beside(world, name, starts, leaving):
-            starts.append(name)
+            starts[name] = None
     return tuple(starts)
 
 
-def _takes_over(world: World, lane: str, after: dict[str, Route]) -> bool:
-    """Whether a lane becomes the first answer of an alias that a running lane answers now."""
-    return any(lanes[:1] == (lane,) and takes_over(world, lane, alias) for alias, (_, lanes) in after.items())
+def _taking_over(world: World, after: dict[str, Route]) -> frozenset[str]:
+    """Lanes that become the first answer of an alias that a running lane answers now."""
+    firsts = ((alias, lanes[0]) for alias, (_, lanes) in after.items() if lanes)
+    return frozenset(lane for alias, lane in firsts if lane is not None and takes_over(world, lane, alias))
 
 
-def _fits_beside(world: World, lane: str, starts: list[str], leaving: frozenset[str]) -> bool:
+def _fits_beside(world: World, lane: str, starts: Collection[str], leaving: frozenset[str]) -> bool:
     """A preferred lane that is not loaded starts only where it fits beside all that is loaded and will be.
 
     What this plan itself stops makes room; what a person has to stop does not yet.
     """
     variant = world.variants[lane]
-    loaded = [v for v in world.variants.values() if (v.state.holds_memory and v.id not in leaving) or v.id in starts]
     for key, mib in variant.peak.items():
         limit = world.limits.get(key)
-        used = sum(v.memory.get(key, 0) for v in loaded)
+        there = (world.variants[name] for name in world.lanes_on[key])
+        loaded = (v for v in there if (v.state.holds_memory and v.id not in leaving) or v.id in starts)
+        used = sum(v.memory[key] for v in loaded)
         if limit is None or limit.limit_mib is None or used + mib > limit.limit_mib:
             return False
     return True

@@ -7,7 +7,7 @@ the best outcome so far has it, searched exactly, and taken over where the whole
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lloom_gitops.model.words import Residency
 
@@ -15,10 +15,12 @@ from .coupling import Coupling
 from .outcome import Choice, evaluate
 from .parts import cut
 from .search import Found, Search
-from .world import World
+from .world import LaneRole, World
 
 LANES = 10
 """Lanes of a neighbourhood whose residency is open, at most (beside those on its first domain)."""
+LANES_A_BATCH = 200
+"""In larger parts several neighbourhoods are judged at once, one more for so many lanes."""
 ROUNDS = 4
 
 Solve = Callable[[World], Found | None]
@@ -37,30 +39,62 @@ class Neighbourhoods:
 
     def run(self, solve: Solve, work: int) -> int:
         """Improve until no domain is left that changed around, or the work is done; gives back what is left of it."""
-        waiting = dict.fromkeys(self.trouble)
+        waiting, batch = dict.fromkeys(self.trouble), max(1, len(self.world.variants) // LANES_A_BATCH)
+        better: dict[str, dict[str, Residency]] = {}
         while waiting and work > 0 and self.search.best is not None:
             key = next(iter(waiting))
             del waiting[key]
             work -= 1
-            group = self._around(key)
-            if self._improve(group, solve):
-                near = {at for name in group for at in self.world.variants[name].memory}
-                waiting.update(dict.fromkeys(sorted(near.intersection(self.trouble) - {key})))
+            found = self._better(self._around(key), solve)
+            better |= {key: found} if found else {}
+            if len(better) >= batch or not waiting or not work:
+                for at in self._taken(better):
+                    near = {near for name in self._around(at) for near in self.world.variants[name].memory}
+                    waiting.update(dict.fromkeys(sorted(near.intersection(self.trouble) - {at})))
+                better = {}
+        self._give_more(waiting)
         return work
 
-    def _improve(self, group: tuple[str, ...], solve: Solve) -> bool:
-        best = self.search.best
-        if best is None:
-            return False
-        now = best.outcome.choice.residency
+    def _better(self, group: tuple[str, ...], solve: Solve) -> dict[str, Residency]:
+        """Residencies of a neighbourhood that are better in it than those it has; none where there are none."""
+        now = self._now()
         small = solve(cut(self.world, now, self.coupling, group))
         if small is None:
-            return False
+            return {}
         found = {name: small.outcome.choice.residency[name] for name in group if name in now}
-        if all(now[name] is residency for name, residency in found.items()):
-            return False
-        self._take_over({**now, **found}, set(group))
-        return self.search.best is not best
+        return {} if all(now[name] is residency for name, residency in found.items()) else found
+
+    def _taken(self, better: dict[str, dict[str, Residency]]) -> list[str]:
+        """Take over what neighbourhoods found: all together, or else each half by itself."""
+        if not better:
+            return []
+        whole = {name: residency for found in better.values() for name, residency in found.items()}
+        if self._take_over(whole):
+            return list(better)
+        rows = list(better.items())
+        middle = len(rows) // 2
+        return [] if len(rows) == 1 else self._taken(dict(rows[:middle])) + self._taken(dict(rows[middle:]))
+
+    def _now(self) -> dict[str, Residency]:
+        best = self.search.best
+        return {} if best is None else best.outcome.choice.residency
+
+    def _give_more(self, domains: Iterable[str]) -> None:
+        """Give lanes of domains that were not searched what nothing forces to be less."""
+        residency = dict(self._now())
+        for key in domains:
+            world = cut(self.world, residency, self.coupling, tuple(self.coupling.lanes_on[key]))
+            search = Search(world)
+            lanes = {model: row for model, row in self.lanes.items() if model in world.by_model}
+            own = {name: residency[name] for name, role in world.roles.items() if role is LaneRole.FREE}
+            outcome = evaluate(world, search.rules, Choice(residency=own, lanes=lanes))
+            while outcome is not None and (more := search._could_give(outcome)) is not None:
+                residency.update({n: r for n, r in more.residency.items() if n in self.coupling.lanes_on[key]})
+                outcome = evaluate(world, search.rules, more)
+        if residency != self._now():
+            kept, self.search.best = self.search.best, None
+            if not self._take_over(residency):
+                self.search.best = kept
 
     def _around(self, key: str) -> tuple[str, ...]:
         """The lanes on a domain, and those that could answer instead with all on their domains, as far as they fit."""
@@ -77,21 +111,23 @@ class Neighbourhoods:
                     group |= more
         return tuple(sorted(group))
 
-    def _take_over(self, residency: dict[str, Residency], group: set[str]) -> None:
-        """Judge a neighbourhood's choice in the whole: lanes outside follow what people wish of them then."""
+    def _take_over(self, found: dict[str, Residency]) -> bool:
+        """Judge a neighbourhood's choice in the whole, whether it is better: others follow what is wished of them."""
+        best, residency = self.search.best, {**self._now(), **found}
         for _ in range(ROUNDS):
             outcome = evaluate(self.world, self.search.rules, Choice(residency=residency, lanes=self.lanes))
             if outcome is None:
-                return
+                return False
             follow = {
                 name: wish
                 for name, wish in outcome.wished.items()
-                if name in residency and name not in group and self._follows(name, residency[name], wish)
+                if name in residency and name not in found and self._follows(name, residency[name], wish)
             }
             if not follow:
                 self.search._judge(outcome.choice)
-                return
+                return self.search.best is not best
             residency = {**residency, **follow}
+        return False
 
     def _follows(self, name: str, has: Residency, wish: Residency) -> bool:
         """Lanes on domains in trouble only give up what is no longer wished; the others get all that is."""

@@ -10,7 +10,7 @@ from lloom_gitops.model.words import Feature, Liveness, Residency
 
 from .elsewhere import model_causes
 from .explain import below_wish
-from .memory_sums import rules_of
+from .memory_sums import rules_of, sums
 from .objective import restarted
 from .search import Found
 from .world import LaneRole, NodeRole, World, unsuitable
@@ -18,12 +18,16 @@ from .world import LaneRole, NodeRole, World, unsuitable
 
 def all_gaps(found: Found, of_order: tuple[Gap, ...]) -> tuple[Gap, ...]:
     """Gaps of the order, and aliases nothing covers whose answering lane is stopped (its node drains, or it leaves)."""
-    drained = []
-    for lane in found.change.stops:
-        for alias in found.change.before:
-            kept = alias not in found.change.after and alias not in found.change.removed
-            if kept and found.change.answering(alias) == lane:
-                drained.append(Gap(alias=alias, seconds=0, because=f"drain:{lane}"))
+    change = found.change
+    gone = change.after.keys() | set(change.removed)
+    answered = {
+        lane: [alias for alias in aliases if alias not in gone] for lane, aliases in change.answered_now().items()
+    }
+    drained = [
+        Gap(alias=alias, seconds=0, because=f"drain:{lane}")
+        for lane in change.stops
+        for alias in answered.get(lane, ())
+    ]
     return (*of_order, *drained)
 
 
@@ -100,10 +104,10 @@ def _over_budget(world: World) -> list[Note]:
 
 
 def _residency(world: World, found: Found) -> list[Note]:
-    rules, rows = rules_of(world), []
+    rules, planned, rows = rules_of(world), sums(world, found.outcome.residency), []
     for name, wish in found.outcome.wished.items():
         has = found.outcome.residency[name]
-        cause = below_wish(world, rules, found.outcome, name) if has.rank < wish.rank else None
+        cause = below_wish(world, rules, found.outcome, name, planned) if has.rank < wish.rank else None
         if cause is not None:
             numbers = f": short by {cause.short_gb} GB on {cause.domain}" if cause.short_gb is not None else ""
             rows.append(Note(code="belowWish", lane=name, says=f"{wish.value} is wished, {has.value} fits{numbers}"))
@@ -167,8 +171,7 @@ def _inferred(world: World, found: Found) -> list[Note]:
 def _wanted(world: World, recipe: Recipe) -> bool:
     """Whether installs are considered and an alias names a model of the recipe."""
     models = {model.gateway_model for model in recipe.spec.models}
-    named = any(entry.model in models for entries in world.entries.values() for entry in entries)
-    return world.desired.pool.planning.consider_installs and named
+    return world.desired.pool.planning.consider_installs and not models.isdisjoint(world.aliases_of)
 
 
 def _kept_off(world: World, name: str, recipe: Recipe) -> bool:

@@ -15,7 +15,7 @@ from lloom_gitops.model.desired import Lane as LaneDocument
 from lloom_gitops.model.words import Residency
 
 from .coupling import Coupling
-from .world import LaneRole, World
+from .world import LaneRole, World, aliases_by_model, lanes_by_domain
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +114,7 @@ def cut(world: World, wanted: dict[str, Residency], coupling: Coupling, group: t
         for model in variants[name].models:
             by_model.setdefault(model, []).append(name)
     keys = {key for name in lanes for key in variants[name].memory}
+    entries = {alias: world.entries[alias] for alias in declared}
     return msgspec.structs.replace(
         world,
         desired=msgspec.structs.replace(world.desired, aliases=declared),
@@ -121,7 +122,9 @@ def cut(world: World, wanted: dict[str, Residency], coupling: Coupling, group: t
         variants=variants,
         roles=roles,
         out={name: cause for name, cause in world.out.items() if name in variants},
-        entries={alias: world.entries[alias] for alias in declared},
+        entries=entries,
+        lanes_on=lanes_by_domain(variants),
+        aliases_of=aliases_by_model(entries),
         by_model={model: tuple(names) for model, names in sorted(by_model.items())},
         current=_routes_now(world, aliases, variants.keys()),
         hard=dict(sorted({**settled, **{n: r for n, r in world.hard.items() if n in variants}}.items())),

@@ -107,7 +107,7 @@ class Search:
         outcome = evaluate(self.world, self.rules, Choice(residency=wanted, lanes=lanes), ignore_memory=True)
         if not found and outcome is not None:
             change = transition(self.world, outcome)
-            found = {key for lane in change.starts for key in change.variants[lane].memory}
+            found = {key for lane in (*change.starts, *change.changes) for key in change.variants[lane].memory}
         return found
 
     def _vary(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency], troubled: set[str]) -> set[str]:
@@ -248,13 +248,7 @@ def rank_of(found: Found) -> tuple[object, ...]:
 
 def priority_of(world: World, lane: str) -> int:
     """The highest priority among the aliases that name one of a lane's models."""
-    models = set(world.variants[lane].models)
-    naming = [
-        world.alias(alias).priority
-        for alias, entries in world.entries.items()
-        if any(not entry.external and entry.model in models for entry in entries)
-    ]
-    return max(naming, default=0)
+    return max((world.alias(alias).priority for alias in world.naming(lane)), default=0)
 
 
 def residency_options(world: World, lane: str, wanted: Residency) -> list[Residency]:
@@ -262,12 +256,7 @@ def residency_options(world: World, lane: str, wanted: Residency) -> list[Reside
     if lane in world.hard:
         return [world.hard[lane]]
     shared = [residency for lanes, residency in world.shared_pins if lane in lanes]
-    models = set(world.variants[lane].models)
-    wishes = [
-        world.alias(alias).residency
-        for alias, entries in world.entries.items()
-        if any(not entry.external and entry.model in models for entry in entries)
-    ]
+    wishes = [world.alias(alias).residency for alias in world.naming(lane)]
     top = max([*wishes, *shared, wanted, world.variants[lane].residency], key=lambda r: r.rank)
     return [r for r in (Residency.ALWAYS, Residency.PREFERRED, Residency.AUTO) if r.rank <= top.rank]
 

@@ -62,11 +62,21 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     out: dict[str, Cause]
     entries: dict[str, tuple[Entry, ...]]
     by_model: dict[str, tuple[str, ...]]
+    lanes_on: dict[str, tuple[str, ...]]
+    aliases_of: dict[str, tuple[str, ...]]
     current: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]]
     externals: frozenset[str]
+    features: dict[str, frozenset[Feature]]
     hard: dict[str, Residency]
     shared_pins: tuple[tuple[tuple[str, ...], Residency], ...]
     pinned: dict[str, tuple[str, ...]]
+
+    def naming(self, lane: str) -> tuple[str, ...]:
+        """Aliases that name a model of a lane, by id."""
+        models = self.variants[lane].models
+        if len(models) == 1:
+            return self.aliases_of.get(models[0], ())
+        return tuple(sorted({alias for model in models for alias in self.aliases_of.get(model, ())}))
 
     @property
     def head(self) -> str:
@@ -111,6 +121,7 @@ def build(desired: Desired, inventory: Inventory) -> World:
             by_model.setdefault(model, []).append(variant.id)
     profile = desired.profiles.get(desired.pool.active_profile or "")
     routes = profile.routes if profile else {}
+    entries = {name: _entries(alias, routes.get(name), by_model) for name, alias in sorted(desired.aliases.items())}
     return World(
         desired=desired,
         inventory=inventory,
@@ -119,16 +130,38 @@ def build(desired: Desired, inventory: Inventory) -> World:
         variants=by_id,
         roles=roles,
         out=out,
-        entries={name: _entries(alias, routes.get(name), by_model) for name, alias in sorted(desired.aliases.items())},
+        entries=entries,
         by_model={model: tuple(names) for model, names in sorted(by_model.items())},
+        lanes_on=lanes_by_domain(by_id),
+        aliases_of=aliases_by_model(entries),
         current={
             name: (alias.route, lanes_of_route(inventory, alias)) for name, alias in sorted(inventory.aliases.items())
         },
         externals=_externals(desired, inventory, by_model),
+        features={name: frozenset(seen.gateway.features) for name, seen in inventory.nodes.items()},
         hard={},
         shared_pins=(),
         pinned={},
     )
+
+
+def lanes_by_domain(by_id: dict[str, Variant]) -> dict[str, tuple[str, ...]]:
+    """Lanes with memory on each domain, by domain key."""
+    found: dict[str, list[str]] = {}
+    for name, variant in by_id.items():
+        for key in variant.memory:
+            found.setdefault(key, []).append(name)
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def aliases_by_model(entries: dict[str, tuple[Entry, ...]]) -> dict[str, tuple[str, ...]]:
+    """Aliases that name each model of ours."""
+    found: dict[str, dict[str, None]] = {}
+    for alias, rows in entries.items():
+        for entry in rows:
+            if not entry.external:
+                found.setdefault(entry.model, {})[alias] = None
+    return {model: tuple(names) for model, names in found.items()}
 
 
 def blind(world: World, lane: str) -> bool:

@@ -6,6 +6,8 @@ folds again with code of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from lloom_gitops.model.plan import Gap, Step
@@ -35,6 +37,11 @@ class Fold:
         self.lanes = {alias: lanes for alias, (_, lanes) in change.before.items()}
         self.routes = {alias: route for alias, (route, _) in change.before.items()}
         self.broken: list[Broken] = []
+        self.named: dict[str | None, set[str]] = {}
+
+    def _name(self, alias: str, lanes: Iterable[str | None]) -> None:
+        for lane in lanes:
+            self.named.setdefault(lane, set()).add(alias)
 
     def _limit(self, key: str) -> int | None:
         limit = self.change.limits.get(key)
@@ -42,13 +49,23 @@ class Fold:
 
     def run(self, steps: tuple[Step, ...]) -> tuple[Broken, ...]:
         """Fold all steps in their listed order; manual steps count as done, since others may rely on none of them."""
+        for alias, lanes in self.lanes.items():
+            self._name(alias, lanes)
         for step in steps:
-            served = {alias for alias in self.lanes if self._served(alias)}
+            if step.alias is not None:
+                self._name(step.alias, step.lanes or ())
+        for step in steps:
+            served = {alias for alias in self._near(step) if alias in self.lanes and self._served(alias)}
             self._apply(step)
             for alias in sorted(served - self.allowed - set(self.change.removed)):
                 if alias in self.lanes and not self._served(alias):
                     self.broken.append(Broken(step=step.id, rule="unserved", says=f"{alias} is left without an answer"))
         return tuple(self.broken)
+
+    def _near(self, step: Step) -> set[str]:
+        """Aliases whose answer a step can change: its own, and those that lead to its lane at any time."""
+        own = set() if step.alias is None else {step.alias}
+        return own | (set() if step.lane is None else self.named.get(step.lane, set()))
 
     def _apply(self, step: Step) -> None:
         does = StepKind(step.does) if step.kind is StepKind.MANUAL and step.does else step.kind

@@ -21,9 +21,12 @@ class Ordering:
         self.steps: list[Step] = []
         self.gaps: list[Gap] = []
         self._ids: dict[str, str] = {}
+        self._times: dict[str, int] = {}
         self._started: set[str] = set()
         self._bridged: dict[str, str] = {}  # alias on an interim route: the start that it waits for
         self._routes: dict[str, Route] = dict(change.before)
+        self._changed = frozenset(change.changed_routes)
+        self._named = _aliases_of_lanes(change.before)
         self._build()
 
     def _build(self) -> None:
@@ -57,7 +60,7 @@ class Ordering:
 
     def _add(self, name: str, **fields: object) -> str:
         """Append a step whose id comes from its content; a repeat in one plan gets `~2`."""
-        count = 1 + sum(1 for step in self.steps if step.id.split("~")[0] == name)
+        count = self._times[name] = self._times.get(name, 0) + 1
         step_id = name if count == 1 else f"{name}~{count}"
         self.steps.append(Step(id=step_id, **fields))  # type: ignore[arg-type]
         self._ids[name] = step_id
@@ -215,15 +218,18 @@ class Ordering:
 
     def _routes_leaving(self, lane: str) -> tuple[str, ...]:
         """Route steps of aliases that name the lane now."""
-        named = [alias for alias, (_, lanes) in sorted(self.change.before.items()) if lane in lanes]
-        return self._done(*(f"route:{alias}" for alias in named))
+        return self._done(*(f"route:{alias}" for alias in self._named.get(lane, ())))
 
     def _waits_for_routes(self, lane: str) -> bool:
         """Whether a route that names the lane now changes: it is downgraded once that route has left it."""
-        return any(lane in self.change.before.get(alias, ((), ()))[1] for alias in self.change.changed_routes)
+        return not self._changed.isdisjoint(self._named.get(lane, ()))
 
     def _downgrades(self) -> list[str]:
-        return [name for name, row in self.change.changes.items() if row.after.rank < row.before.rank]
+        return [name for name in self.change.changes if self._downgraded(name)]
+
+    def _downgraded(self, lane: str) -> bool:
+        row = self.change.changes.get(lane)
+        return row is not None and row.after.rank < row.before.rank
 
     def _early_downgrades(self) -> list[str]:
         """Downgrades that wait for nothing; an edit that would restart a lane that stops comes after its stop."""
@@ -261,7 +267,7 @@ class Ordering:
 
     def _drain_and_stop(self, lane: str, why: StopReason, after: tuple[str, ...], routed: dict[str, Route]) -> None:
         change, variant = self.change, self.change.variants[lane]
-        downgrades = lane in self._downgrades() and f"residency:{lane}" not in self._ids
+        downgrades = self._downgraded(lane) and f"residency:{lane}" not in self._ids
         if downgrades and not self._restarts(lane):
             self._residency(lane, after=after)
         drain = self._add(
@@ -293,9 +299,9 @@ class Ordering:
     def _replaced(self, lane: str, routed: dict[str, Route]) -> tuple[Read, ...]:
         """What a stop reads again: every alias that named the lane is routed to its replacement, and that is up."""
         reads: dict[str, Read] = {}
-        for alias, (_, before) in sorted(self.change.before.items()):
+        for alias in self._named.get(lane, ()):
             route, lanes = routed.get(alias, ((), ()))
-            if lane not in before or not route or (route, lanes) == self.change.before[alias]:
+            if not route or (route, lanes) == self.change.before[alias]:
                 continue
             first = lanes[0]
             at = pointer("aliases", alias, "route" if first is None else "lanes", 0)
@@ -316,6 +322,16 @@ class Ordering:
             says=variant.declared.manual.start or f"start {lane} on {' and '.join(variant.nodes)}",
             reads=_alive(variant),
         )
+
+
+def _aliases_of_lanes(routes: dict[str, Route]) -> dict[str, tuple[str, ...]]:
+    """Aliases that lead to each lane, by id."""
+    found: dict[str, dict[str, None]] = {}
+    for alias, (_, lanes) in sorted(routes.items()):
+        for lane in lanes:
+            if lane is not None:
+                found.setdefault(lane, {})[alias] = None
+    return {lane: tuple(aliases) for lane, aliases in found.items()}
 
 
 def _alive(variant: Variant) -> tuple[Read, ...]:

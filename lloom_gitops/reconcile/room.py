@@ -5,9 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from lloom_gitops.catalog.variants import Variant
-from lloom_gitops.model.words import LaneState, Residency, StopReason
+from lloom_gitops.model.words import Feature, LaneState, Residency, StopReason
 
 from .transition import Transition
+
+Answered = dict[str, tuple[str, ...]]
+"""Aliases that each lane answers now (`Transition.answered_now`)."""
 
 
 class RoomStop(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,26 +61,55 @@ def make_room(change: Transition) -> Room | None:
     restarts: list[str] = []
     gone: set[str] = set()
     up: set[str] = set()
+    answered = change.answered_now()
     for start in change.starts:
         short = _short(change, held, change.variants[start].peak)
         stops: list[RoomStop] = []
-        for candidate in _candidates(change, start, short, gone, up):
+        full = any(mib > 0 for mib in short.values())
+        for candidate in _candidates(change, answered, start, short, gone, up) if full else ():
             if not any(mib > 0 for mib in short.values()):
                 break
-            stops.append(_stop(change, candidate, start, up))
+            stops.append(_stop(change, answered, candidate, start, up))
             gone.add(candidate)
             for key, mib in holding(change.variants[candidate]).items():
                 held[key] = held.get(key, 0) - mib
             short = _short(change, held, change.variants[start].peak)
         if any(mib > 0 for mib in short.values()):
             return None
+        for spared in _spared(change, stops, short):
+            stops.remove(spared)
+            gone.discard(spared.lane)
+            for key, mib in holding(change.variants[spared.lane]).items():
+                held[key] = held.get(key, 0) + mib
         if stops:
             before[start] = tuple(stops)
         up.add(start)
         for key, mib in change.variants[start].memory.items():
             held[key] = held.get(key, 0) + mib
         restarts += [s.lane for s in stops if s.lane not in change.stops and _restarts(change, s.lane)]
+    if any(_too_high(change, held, lane) for lane in change.changes if lane not in gone):
+        return None
     return Room(before=before, restarts=_that_fit(change, held, restarts))
+
+
+def _spared(change: Transition, stops: list[RoomStop], short: dict[str, int]) -> list[RoomStop]:
+    """Stops that turned out not to be needed: a later one made enough room."""
+    spared, spare = [], {key: -mib for key, mib in short.items()}
+    for stop in stops[:-1]:
+        frees = holding(change.variants[stop.lane])
+        if all(frees.get(key, 0) <= spare[key] for key in spare):
+            spared.append(stop)
+            spare = {key: mib - frees.get(key, 0) for key, mib in spare.items()}
+    return spared
+
+
+def _too_high(change: Transition, held: dict[str, int], lane: str) -> bool:
+    """Whether a residency edit restarts a loaded lane (REC-11) whose peak does not fit beside the rest."""
+    variant = change.variants[lane]
+    if not variant.loaded or lane in change.stops or change.can(variant.owner, Feature.RESIDENCY):
+        return False
+    rest = {key: mib - holding(variant).get(key, 0) for key, mib in held.items()}
+    return any(mib > 0 for mib in _short(change, rest, variant.peak).values())
 
 
 def _that_fit(change: Transition, held: dict[str, int], lanes: list[str]) -> tuple[str, ...]:
@@ -108,7 +140,9 @@ def _restarts(change: Transition, lane: str) -> bool:
     return routed and change.residency.get(lane, Residency.AUTO) is Residency.PREFERRED
 
 
-def _candidates(change: Transition, start: str, short: dict[str, int], gone: set[str], up: set[str]) -> list[str]:
+def _candidates(
+    change: Transition, answered: Answered, start: str, short: dict[str, int], gone: set[str], up: set[str]
+) -> list[str]:
     """Loaded lanes on the short domains that may stop for this start, the cheapest to give up first."""
     keys = {key for key, mib in short.items() if mib > 0}
     ranked = []
@@ -121,17 +155,17 @@ def _candidates(change: Transition, start: str, short: dict[str, int], gone: set
         wanted = variant.id in change.stops
         if residency is Residency.ALWAYS and not wanted:
             continue
-        waits = bool(_losing(change, variant.id, up))
+        waits = bool(_losing(change, answered, variant.id, up))
         rank = 0 if wanted and not waits else 1 if not wanted and residency is Residency.AUTO else 2 if wanted else 3
         ranked.append((rank, waits, variant.load_ms or 0, variant.id))
     return [name for *_, name in sorted(ranked)]
 
 
-def _losing(change: Transition, lane: str, up: set[str]) -> tuple[str, ...]:
+def _losing(change: Transition, answered: Answered, lane: str, up: set[str]) -> tuple[str, ...]:
     """Aliases that a lane answers now and whose planned first lane is not up yet: a stop would leave them waiting."""
     losing = []
-    for alias in sorted(change.before):
-        if change.answering(alias) != lane or alias not in change.after:
+    for alias in answered.get(lane, ()):
+        if alias not in change.after:
             continue
         first = next(iter(change.after[alias][1]), None)
         ready = first in up or (first in change.variants and change.variants[first].loaded and first != lane)
@@ -141,10 +175,10 @@ def _losing(change: Transition, lane: str, up: set[str]) -> tuple[str, ...]:
     return tuple(losing)
 
 
-def _stop(change: Transition, lane: str, start: str, up: set[str]) -> RoomStop:
+def _stop(change: Transition, answered: Answered, lane: str, start: str, up: set[str]) -> RoomStop:
     interim: list[str] = []
     gaps: list[str] = []
-    for alias in _losing(change, lane, up):
+    for alias in _losing(change, answered, lane, up):
         target = interim if interim_route(change, alias, lane, start) else gaps
         target.append(alias)
     why = change.stops.get(lane, StopReason.ROOM)

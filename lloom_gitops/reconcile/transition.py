@@ -50,6 +50,15 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: dict[str, int]
     untouchable: frozenset[str]
 
+    def answered_now(self) -> dict[str, tuple[str, ...]]:
+        """Aliases that each lane answers now, by id."""
+        found: dict[str, list[str]] = {}
+        for alias in sorted(self.before):
+            lane = self.answering(alias)
+            if lane is not None:
+                found.setdefault(lane, []).append(alias)
+        return {lane: tuple(aliases) for lane, aliases in found.items()}
+
     @property
     def changed_routes(self) -> tuple[str, ...]:
         """Aliases whose route or lanes differ, by id."""
