@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from lloom_gitops.checks.documents import document_findings
 from lloom_gitops.codec.desired import PATHS, POOL_FILE, load_desired
@@ -58,17 +59,19 @@ class Fleet:
         self.files: Mapping[str, bytes] = tree.files
         self.unread = tree.unread
 
-    def wanted(self) -> Wanted:
+    def wanted(self, edited: Mapping[str, bytes] = MappingProxyType({})) -> Wanted:
         """The desired state; raises DocumentError (exit 3) with all findings if one of them is an error.
 
-        What programs write (plan, status, inventory) is judged where it is used: a broken one never blocks its repair.
+        `edited` files count instead of those read. What programs write (plan, status, inventory) is judged where it is
+        used: a broken one never blocks its repair.
         """
         from lloom_gitops.drivers.clock import SystemClock
 
-        all_findings = document_findings(self.files, SystemClock().now().date(), self.unread)
+        files = {**self.files, **edited}
+        all_findings = document_findings(files, SystemClock().now().date(), self.unread)
         findings = tuple(finding for finding in all_findings if finding.file not in _WRITTEN)
         errors = sum(finding.severity is Severity.ERROR for finding in findings)
-        loaded = load_desired(self.files)
+        loaded = load_desired(files)
         if errors or loaded.desired is None or loaded.digest is None:
             raise DocumentError(
                 code="documents",

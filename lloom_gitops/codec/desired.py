@@ -65,6 +65,12 @@ class Places:
         """Say that what stands below `prefix` was written below `pointer` of a file."""
         self._sources[prefix] = (parsed, pointer)
 
+    def file(self, pointer: str) -> str | None:
+        """The file that holds what a pointer into Desired names; None where none wrote it."""
+        while pointer and pointer not in self._sources:
+            pointer = pointer.rpartition("/")[0]
+        return self._sources[pointer][0].file if pointer else None
+
     def finding(self, code: str, pointer: str, message: str, **rest: Any) -> Finding:
         """A finding at the place of a pointer into Desired; `rest` as in Finding. Without a file if none wrote it."""
         prefix, below = pointer, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -149,6 +150,10 @@ class GitStore:
     def commit_to_head(self, draft: Draft, author: Author) -> str | None:
         """A person's command commits files that it edited in place onto the branch that is checked out."""
         return worktree.commit_to_head(self._git, self._located[1], draft, author)
+
+    def person(self, when: datetime) -> Author:
+        """The person at work here, for their own commits; see `worktree.person`."""
+        return worktree.person(self._git, when)
 
     def fast_forward_worktree(self, target: str) -> bool:
         """Moves the checked-out branch and a clean work tree forward to `target`; never loses an edit."""

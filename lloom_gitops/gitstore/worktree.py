@@ -8,12 +8,34 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from lloom_gitops.gitstore.command import Git
-from lloom_gitops.gitstore.commits import Author, Draft, stage, write_commit
+from lloom_gitops.gitstore.commits import Author, Draft, Identity, stage, write_commit
 from lloom_gitops.gitstore.errors import RefLocked, WorkTreeNotClean, shown
 from lloom_gitops.gitstore.revisions import checked_out, read_ref, resolve, update_ref
+from lloom_gitops.model.errors import Refused
+
+
+def person(git: Git, when: datetime) -> Author:
+    """The person whose git configuration counts here, as author; signing where `commit.gpgSign` says so.
+
+    Raises Refused where git does not know them.
+    """
+
+    def setting(name: str, *form: str) -> str:
+        return git.run("config", "--get", *form, name, ok=(0, 1)).line
+
+    name, email = setting("user.name"), setting("user.email")
+    if not name or not email:
+        raise Refused(
+            code="noIdentity",
+            message="git does not know who commits",
+            hint="`git config user.name NAME` and `git config user.email ADDRESS` tell it",
+        )
+    signs = setting("commit.gpgSign", "--type=bool") == "true"
+    return Author(Identity(name, email), when, setting("user.signingKey") if signs else None)
 
 
 def commit_to_head(git: Git, object_format: str, draft: Draft, author: Author) -> str | None:
