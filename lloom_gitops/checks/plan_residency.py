@@ -45,7 +45,10 @@ def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iter
     unknown = any(key not in scene.limits or scene.limits[key].limit_mib is None for key in lane.memory)
     if unknown and wish.rank > lane.residency.rank and hard_residency(scene, lane) is None:
         wish = lane.residency  # where the capacity is unknown nothing is added to what runs
-    if wish is Residency.PREFERRED and lane.residency is not wish and not scene.has(lane.owner, Feature.RESIDENCY):
+    old = not scene.has(lane.owner, Feature.RESIDENCY) and hard_residency(scene, lane) is None
+    if old and lane.loaded and given is lane.residency and _too_high(scene, lane):
+        return  # any edit would restart it, and there is no room for its load peak
+    if wish is Residency.PREFERRED and lane.residency is not wish and old:
         wish = Residency.AUTO  # builds without the word know only always and auto
     pointer = at("lanes", lane.id, "residency")
     if given.rank > wish.rank:
@@ -72,6 +75,17 @@ def _wished(scene: Scene, sums: Sums, lane: LaneFacts, given: Residency) -> Iter
         yield fault(
             "planResidencyUnsaid", at("diff", "residency"), f"{lane.id} gets less than {wish.value} and nothing says so"
         )
+
+
+def _too_high(scene: Scene, lane: LaneFacts) -> bool:
+    """Whether the lane's load peak does not fit beside what is loaded now on one of its domains."""
+    others = [other for other in scene.lanes.values() if other.id != lane.id and other.state.holds_memory]
+    for key, peak in lane.peak.items():
+        limit = scene.limits[key].limit_mib if key in scene.limits else None
+        held = sum((o.peak if o.state is LaneState.LOADING else o.memory).get(key, 0) for o in others)
+        if limit is not None and held + peak > limit:
+            return True
+    return False
 
 
 def _no_room(scene: Scene, lane: LaneFacts) -> bool:

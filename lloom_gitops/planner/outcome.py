@@ -8,6 +8,7 @@ import msgspec
 
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import Feature, Residency
+from lloom_gitops.reconcile.room import holding
 
 from .leaving import kept_lanes, takes_over, why_retire
 from .memory_sums import MemoryRules, Shortage, Sums, sums
@@ -189,7 +190,7 @@ def _can_stay(world: World, rules: MemoryRules) -> list[str]:
         if not _must_go(world, world.variants[name])
         and (
             world.variants[name].loaded
-            or rules.unloadable(world.variants[name], world.variants[name].residency, rules.now) is None
+            or rules.unloadable(world.variants[name], world.variants[name].residency, rules.now, adopted=True) is None
         )
     ]
 
@@ -257,13 +258,16 @@ def _wishes(world: World, served: dict[str, Served], residency: dict[str, Reside
 
 
 def _expressible(world: World, lane: str, wish: Residency, *, asked: bool) -> Residency:
-    """A wish planned down to what can be done: nothing is added where the capacity is unknown (unless people ask for
-    this very lane), and builds without `residency` know only always and auto (REC-12).
+    """A wish planned down to what can be done, unless people ask for this very lane.
+
+    Nothing is added where the capacity is unknown, and builds without `residency` know only always and auto (REC-12).
     """
     variant = world.variants[lane]
     if wish.rank > variant.residency.rank and blind(world, lane) and not asked:
         return variant.residency
-    old = not world.has_feature(variant.owner, Feature.RESIDENCY)
+    old = not world.has_feature(variant.owner, Feature.RESIDENCY) and not asked
+    if old and variant.loaded and not _can_restart(world, variant):
+        return variant.residency
     if wish is Residency.PREFERRED and old and variant.residency is not wish:
         return Residency.AUTO
     return wish
@@ -280,6 +284,16 @@ def hard_here(world: World, routed: Collection[str | None]) -> dict[str, Residen
         has_it = [lane for lane in free if world.variants[lane].residency is residency]
         hard.update({lane: residency for lane in free if lane in routed} or {(has_it or free)[0]: residency})
     return hard
+
+
+def _can_restart(world: World, variant: Variant) -> bool:
+    """Whether a lane's load peak fits beside what is loaded, so that an edit which restarts it may be planned."""
+    for key, peak in variant.peak.items():
+        limit = world.limits[key].limit_mib if key in world.limits else None
+        others = sum(holding(other).get(key, 0) for other in world.variants.values() if other.id != variant.id)
+        if limit is not None and others + peak > limit:
+            return False
+    return True
 
 
 def _up(world: World, served: dict[str, Served], wished: dict[str, Residency]) -> set[str]:

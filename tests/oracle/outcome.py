@@ -125,7 +125,10 @@ class Outcome:
             for name, route in self.routes.items()
             if lane.id in {behind for _, behind in route}
         ]
-        return max(ranks, key=lambda rank: rank.rank, default=lane.residency)
+        wish = max(ranks, key=lambda rank: rank.rank, default=lane.residency)
+        # REC-12: builds without `residency` know only always and auto; what is preferred there stays so.
+        unknown = wish is Residency.PREFERRED and lane.edit_restarts
+        return AUTO if unknown and lane.residency is not wish else wish
 
 
 def weight_now(lane: LaneFacts) -> Residency | None:
