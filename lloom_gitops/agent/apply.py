@@ -122,6 +122,7 @@ class _Run:
         while records := [action for action in self._machine.ready() if isinstance(action, Record)]:
             for told in records:
                 self._write(told.entry)
+        self._tell_outcomes()
         busy = set(self._out.values())
         for action in self._machine.ready():
             if isinstance(action, Record) or action.step.id in busy:

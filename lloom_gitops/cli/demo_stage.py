@@ -20,8 +20,8 @@ from lloom_gitops.model.errors import LloomGitopsError
 _GRACE_SECONDS = 5.0
 _CLOSED_PIPE = 141
 _GIT_CONFIG = """[user]
-\tname = Ada
-\temail = ada@example.org
+\tname = Fleet Owner
+\temail = owner@fleet.example
 [init]
 \tdefaultBranch = main
 [core]

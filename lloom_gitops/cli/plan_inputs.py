@@ -98,7 +98,7 @@ def _last_commit(fleet: Fleet, path: str) -> str:
 
 
 def _observed(fleet: Fleet, desired: Desired) -> Seen:
-    """What the gateways say now, settled as the agent would commit it; the committed inventory if none answers."""
+    """What the gateways say now, settled as the agent would commit it. If none answers there is no plan (exit 7)."""
     from lloom_gitops.catalog.settle import settle
     from lloom_gitops.cli.inventory import observe
 
@@ -107,11 +107,8 @@ def _observed(fleet: Fleet, desired: Desired) -> Seen:
     try:
         looked = observe(desired, previous, [])
     except Unreachable as error:
-        if found is None:
-            raise
-        seen = committed(fleet, desired)
-        tell(f"{error.message}\nplanned from what was committed instead (--offline asks no gateway)")
-        return seen
+        error.hint = "`plan --offline` plans from the committed inventory and asks no gateway"
+        raise
     for note in looked.notes:
         tell(note)
     return Seen(settle(previous, looked.inventory), "the gateways, asked now")

@@ -105,7 +105,7 @@ def fleet(tmp_path: Path) -> Fleet:
         (tmp_path / "fleet" / made).unlink(missing_ok=True)
     made = Fleet(tmp_path)
     made.git("init", "--quiet", "--initial-branch", "main")
-    made.git("config", "user.name", "Ada")
-    made.git("config", "user.email", "ada@example.org")
+    made.git("config", "user.name", "Fleet Owner")
+    made.git("config", "user.email", "owner@fleet.example")
     made.commit("Describe the pool")
     return made

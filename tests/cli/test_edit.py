@@ -183,7 +183,7 @@ def test_a_commit_holds_the_edited_file_alone(fleet: Fleet) -> None:
     assert told["commit"] == fleet.git("rev-parse", "HEAD")
     assert (told["changed"], told["written"], told["file"]) == (True, True, NODE)
     assert fleet.git("show", "--format=%an <%ae>%n%B", "--name-only").split("\n") == [
-        "Ada <ada@example.org>",
+        "Fleet Owner <owner@fleet.example>",
         "Cordon spark-node-01",
         "",
         "  firmware",
@@ -194,6 +194,15 @@ def test_a_commit_holds_the_edited_file_alone(fleet: Fleet) -> None:
     assert fleet.git("status", "--porcelain").splitlines() == ["M  fleet/aliases.yaml", " M fleet/pool.yaml"]
     assert fleet.call("cordon", "spark-node-01", "--commit", "--json").json["changed"] is False
     assert fleet.git("rev-parse", "HEAD") == told["commit"]
+
+
+def test_a_commit_is_signed_where_the_person_signs(fleet: Fleet, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    for name, value in (("gpg.format", "ssh"), ("user.signingKey", str(key)), ("commit.gpgSign", "yes")):
+        fleet.git("config", name, value)
+    assert fleet.call("profile", "standalone", "--commit").code == 0
+    assert "-----BEGIN SSH SIGNATURE-----" in fleet.git("cat-file", "commit", "HEAD")
 
 
 COMMIT_REFUSALS = [

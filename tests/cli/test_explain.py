@@ -20,7 +20,7 @@ def test_the_committed_plan_is_explained_and_not_made_anew(fleet: Fleet) -> None
 
 def test_a_plan_of_ones_own_and_names_that_are_not_there(fleet: Fleet) -> None:
     file = fleet.root / "what-if.yaml"
-    fleet.call("plan", "--cordon", "spark-node-01", "--out", str(file))
+    fleet.call("plan", "--offline", "--cordon", "spark-node-01", "--out", str(file))
     told = fleet.call("--json", "explain", "spark-node-01", "--plan", str(file)).json
     assert told["formatVersion"] == "1.0"
     (node,) = told["subjects"]

@@ -54,7 +54,7 @@ def test_the_log_is_read_from_git_alone(trail: Fleet) -> None:
     assert "plan 4f2a91c0, asked by merge, agent head" in blocks[1]
     assert blocks[2].strip() == "result partial"
     assert "Cordon the first Spark" in blocks[3]
-    assert "by Ada, plan " in blocks[4]
+    assert "by Fleet Owner, plan " in blocks[4]
     assert "start:qwen38-27b-03" not in "\n".join(blocks)
 
 
@@ -160,3 +160,43 @@ def test_the_log_of_two_branches_is_in_order_of_time_in_any_time_zone(
         "2026-03-01T03:00:00+00:00",
         "2026-03-01T10:00:00+09:00",
     ]
+
+
+def test_diff_tells_what_people_changed_since_the_branch_left_main(fleet: Fleet, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    fleet.git("init", "--quiet", "--bare", str(remote))
+    fleet.git("remote", "add", "origin", str(remote))
+    fleet.call("cordon", "spark-node-01", "--reason", "firmware", "--commit")
+    fleet.call("plan", "--write")
+    assert fleet.call("diff").out.startswith("This plan"), "without a remote's branch it is left out"
+    fleet.git("push", "--quiet", "origin", "HEAD~1:refs/heads/main")
+    fleet.git("fetch", "--quiet")
+    base = fleet.git("rev-parse", "HEAD~1")
+    node = "fleet/nodes/spark-node-01.yaml"
+
+    shown = fleet.call("diff").out
+    assert shown.startswith(
+        f"What people changed since {base[:8]}\n  ~ {node}: reason unset → firmware\n  ~ {node}: state serve → cordon\n\n"
+        "This plan"
+    )
+    fleet.commit("Plan it")
+    assert fleet.call("diff", "HEAD").out == shown
+    assert fleet.call("--json", "diff").json["wishes"] == {
+        "since": base,
+        "changes": [
+            {"file": node, "name": "", "field": "reason", "change": "changed", "before": "unset", "after": "firmware"},
+            {"file": node, "name": "", "field": "state", "change": "changed", "before": "serve", "after": "cordon"},
+        ],
+    }
+    assert fleet.call("diff", "--since", "HEAD").out.startswith("This plan")
+    assert fleet.call("diff", "--since", "no-such-rev").code == 2
+
+
+def test_diff_leaves_out_what_it_can_not_compare(fleet: Fleet) -> None:
+    fleet.call("cordon", "spark-node-01", "--commit")
+    fleet.call("plan", "--write")
+    fleet.edit("fleet/aliases.yaml", lambda text: text.replace("models:", "modles:"))
+    ran = fleet.call("diff", "--since", "HEAD~1")
+    assert ran.code == 0
+    assert ran.out.startswith("This plan")
+    assert "the documents have errors: what people changed since" in ran.err

@@ -14,7 +14,7 @@ WORD = "sk-planted-for-the-judge"
 
 
 def git(repo: Path, *words: str, given: str = "") -> str:
-    name = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    name = ["-c", "user.name=Fleet Owner", "-c", "user.email=owner@fleet.example"]
     asked = subprocess.run(["git", *name, *words], cwd=repo, input=given, capture_output=True, text=True, check=True)
     return asked.stdout.strip()
 

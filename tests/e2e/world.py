@@ -146,7 +146,8 @@ def environment(room: Path, more: Mapping[str, str]) -> dict[str, str]:
     """This process's environment, with a home and a git configuration of the test's own."""
     config = room / "gitconfig"
     config.write_text(
-        "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"
+        "[user]\n\tname = Fleet Owner\n\temail = owner@fleet.example\n"
+        "[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LLOOM_", "XDG_"))}
     own = {"HOME": str(room), "GIT_CONFIG_GLOBAL": str(config), "GIT_CONFIG_NOSYSTEM": "1"}
