@@ -110,15 +110,8 @@ def build(desired: Desired, inventory: Inventory) -> World:
         by_id.update(install_variants(desired, inventory, keys, free))
     by_id = dict(sorted(by_id.items()))
     roles, out = _lane_roles(desired, inventory, by_id, nodes)
-    for name, variant in by_id.items():
-        blind = next((key for key in variant.memory if _unknown(domain_limits, key)), None)
-        if roles[name] is LaneRole.FREE and blind is not None and not variant.loaded:
-            roles[name] = LaneRole.OUT
-            out[name] = Cause(reason="capacityUnknown", lane=name, domain=blind)
-    by_model: dict[str, list[str]] = {}
-    for variant in by_id.values():
-        for model in variant.models:
-            by_model.setdefault(model, []).append(variant.id)
+    _leave_out_blind(by_id, domain_limits, roles, out)
+    by_model = _lanes_by_model(by_id)
     profile = desired.profiles.get(desired.pool.active_profile or "")
     routes = profile.routes if profile else {}
     entries = {name: _entries(alias, routes.get(name), by_model) for name, alias in sorted(desired.aliases.items())}
@@ -143,6 +136,25 @@ def build(desired: Desired, inventory: Inventory) -> World:
         shared_pins=(),
         pinned={},
     )
+
+
+def _lanes_by_model(by_id: dict[str, Variant]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for variant in by_id.values():
+        for model in variant.models:
+            found.setdefault(model, []).append(variant.id)
+    return found
+
+
+def _leave_out_blind(
+    by_id: dict[str, Variant], limits: dict[str, DomainLimit], roles: dict[str, LaneRole], out: dict[str, Cause]
+) -> None:
+    """Idle lanes on domains of unknown capacity serve nothing: nothing new is placed there."""
+    for name, variant in by_id.items():
+        blind = next((key for key in variant.memory if _unknown(limits, key)), None)
+        if roles[name] is LaneRole.FREE and blind is not None and not variant.loaded:
+            roles[name] = LaneRole.OUT
+            out[name] = Cause(reason="capacityUnknown", lane=name, domain=blind)
 
 
 def lanes_by_domain(by_id: dict[str, Variant]) -> dict[str, tuple[str, ...]]:
