@@ -53,4 +53,5 @@ def _joined(world: World, wish: Choice, parts: tuple[Part, ...], found: list[Fou
     if joined is None:
         return None
     bound = tuple(level - s for level, s in zip(joined.levels, slack, strict=False))
-    return msgspec.structs.replace(joined, exact=exact, bound=bound)
+    engine = next((best.engine for best in found if best is not None and best.engine), None)
+    return msgspec.structs.replace(joined, exact=exact, bound=bound, engine=engine)

@@ -12,6 +12,7 @@ from .neighbourhood import Neighbourhoods
 from .objective import Levels, tie_break
 from .optimist import Optimist
 from .outcome import Choice, Outcome
+from .programme import Programme
 from .search import Found, Search, rank_of, residency_options
 from .world import LaneRole, World
 
@@ -21,6 +22,10 @@ CUTS = {"quick": 50, "normal": 300, "deep": 5_000}
 """Neighbourhoods that are searched in a part too large for that, by effort."""
 LANES_A_NODE = 4
 """A complete choice costs as much work as one partial choice for so many lanes of the part."""
+HIGHS_NODES = 500
+"""Nodes that HiGHS looks at for each level of a part."""
+SOLVED, RELAXED = 600, 2_000
+"""Lanes of a part up to which HiGHS solves it whole, and up to which it bounds it."""
 DEEPEST = 120
 """Varied lanes of a part that is branched over at all."""
 CUT_NODES = 200
@@ -94,6 +99,7 @@ class PartSearch(Search):
         self.nodes = NODES[effort] if nodes is None else nodes
         self.cuts = CUTS[effort] if nodes is None else 0
         self.lenient = False
+        self.engine: str | None = None
         self.front: list[Found] = []
 
     def _choose(self, lanes: dict[str, tuple[str, ...]]) -> None:
@@ -122,8 +128,36 @@ class PartSearch(Search):
         self.nodes = branching.left
         if not branching.whole:
             self.exact = False
-            self._descend_around(lanes, {**wanted, **{name: row[-1] for name, row in rows.items()}}, varied, troubled)
+            weakest = {**wanted, **{name: row[-1] for name, row in rows.items()}}
+            if self.cuts:
+                self._solved(optimist, lanes, wanted, varied)
+            self._descend_around(lanes, weakest, varied, troubled)
         return widened
+
+    def _solved(
+        self,
+        optimist: Optimist,
+        lanes: dict[str, tuple[str, ...]],
+        wanted: dict[str, Residency],
+        varied: set[str],
+    ) -> None:
+        """Judge what HiGHS makes of the part, and take its bounds; of a very large part those of the relaxation."""
+        from .highs import engine, solve
+
+        if len(self.world.variants) > RELAXED:
+            return
+        programme = Programme(optimist)
+        whole = len(self.world.variants) <= SOLVED
+        solved = solve(programme, whole=whole, nodes=HIGHS_NODES)
+        if solved is None:
+            return
+        least = solved.bound[:5]
+        if len(least) == 5:
+            self.floor = max(self.floor, least)
+        if whole:
+            self.lenient, self.engine = True, engine()
+            self._settle(lanes, {**wanted, **programme.residencies(solved.values)}, varied)
+            self.lenient = False
 
     def _descend_around(
         self, lanes: dict[str, tuple[str, ...]], weakest: dict[str, Residency], varied: set[str], troubled: set[str]
@@ -138,6 +172,11 @@ class PartSearch(Search):
 
     def _could_give(self, outcome: Outcome) -> Choice | None:
         return None if self.lenient else super()._could_give(outcome)
+
+    def run(self) -> Found | None:
+        """The best outcome, with the engine that helped to find it."""
+        best = super().run()
+        return None if best is None else msgspec.structs.replace(best, engine=self.engine)
 
     def _keep(self, found: Found) -> None:
         """Remember also those of the best outcomes that are better by stable ids and leave less room."""
@@ -154,7 +193,7 @@ class PartSearch(Search):
         best = min(self.front, key=lambda f: (max(f.levels[7], room), tie_break(f.outcome)), default=None)
         if best is None:
             return None
-        return msgspec.structs.replace(best, exact=self.exact, bound=self.bound or best.levels)
+        return msgspec.structs.replace(best, exact=self.exact, bound=self.bound or best.levels, engine=self.engine)
 
 
 def _covers(one: Found, other: Found) -> bool:

@@ -65,7 +65,7 @@ def assemble(
             desired=digest(desired),
             inventory=digest(inventory),
             effort=world.desired.pool.planning.effort,
-            engine="exact" if found.exact else "greedy",
+            engine="exact" if found.exact else found.engine or "greedy",
             what_if=what_if,
         ),
         verdict=_verdict(world, found),

@@ -32,6 +32,7 @@ class Optimist:
         """`rows`: the residencies open to each varied lane; `lanes`: lanes of a model in order; `able`: may be used."""
         self.world = world
         self.rules = rules
+        self.able = able
         self.rows = dict(rows)
         self.chosen: dict[str, Residency] = {}
         fixed = {n: world.variants[n].residency for n, role in world.roles.items() if role is LaneRole.FIXED}
@@ -74,6 +75,14 @@ class Optimist:
     def bound(self) -> tuple[int, ...]:
         """Levels 1 to 7 of the best that may still come."""
         return (*self.total, self.changes)
+
+    def first_answers(self, alias: str) -> list[Answer]:
+        """Lanes that may answer an alias first."""
+        return [answer for answer in self.answers[alias] if answer.lane in self.firsts[alias]]
+
+    def surely_answered(self, alias: str) -> bool:
+        """Whether some lane answers an alias whatever is chosen."""
+        return any(self.loadable[answer.lane] == SURELY for answer in self.answers[alias])
 
     def choose(self, name: str, residency: Residency) -> bool:
         """Give a lane a residency; False (and nothing done) where that breaks a memory rule whatever else is chosen."""

@@ -36,6 +36,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     levels: Levels
     exact: bool
     bound: Levels
+    engine: str | None = None
 
 
 class Search:
