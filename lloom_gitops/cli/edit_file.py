@@ -71,8 +71,9 @@ def _author(fleet: Fleet, path: str, before: bytes | None) -> Author:
     from lloom_gitops.drivers.clock import SystemClock
 
     if fleet.store.checked_out() is None:
-        hint = "check one out with `git switch BRANCH`"
-        raise Refused(code="detachedHead", message="no branch is checked out", hint=hint)
+        raise Refused(
+            code="detachedHead", message="no branch is checked out", hint="check one out with `git switch BRANCH`"
+        )
     head = fleet.store.head()
     if before != (None if head is None else fleet.store.read_file(head, path)):
         raise Refused(

@@ -35,7 +35,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("check", "check", "All findings of all documents."),
     "inventory": Entry("inventory", "inventory", "Observe the gateways; print or write the inventory."),
     "plan": Entry("plan", "plan", "Make the plan and show what it changes."),
-    "diff": Entry("diff", "diff", "The committed plan for a person."),
+    "diff": Entry("diff", "diff", "What people changed, and the committed plan."),
     "explain": Entry("explain", "explain", "Why a lane, model, alias or node is planned as it is; or a code's page."),
     "apply": Entry("apply", "apply", "Carry out the merged plan."),
     "agent": Entry("apply", "agent", "The service: observe, plan, apply and write back, turn by turn."),

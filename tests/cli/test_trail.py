@@ -176,8 +176,8 @@ def test_diff_tells_what_people_changed_since_the_branch_left_main(fleet: Fleet,
 
     shown = fleet.call("diff").out
     assert shown.startswith(
-        f"What people changed since {base[:8]}\n  ~ {node}: reason unset → firmware\n  ~ {node}: state serve → cordon\n\n"
-        "This plan"
+        f"What people changed since {base[:8]}\n"
+        f"  ~ {node}: reason unset → firmware\n  ~ {node}: state serve → cordon\n\nThis plan"
     )
     fleet.commit("Plan it")
     assert fleet.call("diff", "HEAD").out == shown
