@@ -38,8 +38,9 @@ def review(world: World) -> str:
     world.git(world.desk, "commit", "-q", "-m", "Cordon the pair")
     checked = world.run("plan", "--check")
     assert (checked.code, checked.out) == (0, "fleet/plan.yaml is authentic and current.\n")
-    shown = world.run("diff")
-    assert shown.out == written.out
+    wishes, _, shown = world.run("diff").out.partition("\n\n")
+    assert wishes.count("state serve → cordon") == 2
+    assert shown == written.out
     world.git(world.desk, "switch", "-q", "main")
     world.git(world.desk, "merge", "-q", "--no-ff", "-m", "Merge the firmware day", "firmware")
     world.git(world.desk, "push", "-q", "origin", "main")
