@@ -129,9 +129,10 @@ class PartSearch(Search):
         if not branching.whole:
             self.exact = False
             weakest = {**wanted, **{name: row[-1] for name, row in rows.items()}}
-            if self.cuts:
-                self._solved(optimist, lanes, wanted, varied)
-            self._descend_around(lanes, weakest, varied, troubled)
+            before = self.best.levels[:5] if self.best else None
+            solved = self.cuts > 0 and self._solved(optimist, lanes, wanted, varied)
+            if not solved or self.best is None or before != self.best.levels[:5]:
+                self._descend_around(lanes, weakest, varied, troubled)
         return widened
 
     def _solved(
@@ -140,17 +141,20 @@ class PartSearch(Search):
         lanes: dict[str, tuple[str, ...]],
         wanted: dict[str, Residency],
         varied: set[str],
-    ) -> None:
-        """Judge what HiGHS makes of the part, and take its bounds; of a very large part those of the relaxation."""
+    ) -> bool:
+        """Judge what HiGHS makes of the part, and take its bounds; of a very large part those of the relaxation.
+
+        Says whether it solved levels 1 to 5, so that where it finds nothing better, what is there stays.
+        """
         from .highs import engine, solve
 
         if len(self.world.variants) > RELAXED:
-            return
+            return False
         programme = Programme(optimist)
         whole = len(self.world.variants) <= SOLVED
         solved = solve(programme, whole=whole, nodes=HIGHS_NODES)
         if solved is None:
-            return
+            return False
         least = solved.bound[:5]
         if len(least) == 5:
             self.floor = max(self.floor, least)
@@ -158,6 +162,7 @@ class PartSearch(Search):
             self.lenient, self.engine = True, engine()
             self._settle(lanes, {**wanted, **programme.residencies(solved.values)}, varied)
             self.lenient = False
+        return whole and len(least) == 5
 
     def _descend_around(
         self, lanes: dict[str, tuple[str, ...]], weakest: dict[str, Residency], varied: set[str], troubled: set[str]

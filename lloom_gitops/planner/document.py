@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from lloom_gitops.catalog.memory import gib
 from lloom_gitops.codec import digest
@@ -117,6 +117,7 @@ def _verdict(world: World, found: Found) -> Verdict:
         levels=found.levels,
         proof="optimal" if proven else "bounded",
         bound=None if proven else found.bound,
+        gap_percent=None if proven else _gap(found),
         aliases=AliasCount(
             covered=sum(row.first is not None for row in rows),
             external=sum(row.external_only for row in rows),
@@ -128,6 +129,14 @@ def _verdict(world: World, found: Found) -> Verdict:
         load_seconds=sum((variant.load_ms or 0) for variant in starts) // 1000,
         costs=costs(world, found),
     )
+
+
+def _gap(found: Found) -> Decimal:
+    """Percent by which the first level above its bound is above it; later bounds presuppose the earlier ones."""
+    for level, least in zip(found.levels, found.bound, strict=False):
+        if level != least:
+            return (Decimal(100) * (level - least) / max(1, abs(least))).quantize(Decimal("0.01"), ROUND_CEILING)
+    return Decimal(0)
 
 
 def _nodes(world: World) -> dict[str, PlannedNode]:

@@ -35,18 +35,28 @@ def _highspy() -> Any:
 
 def engine() -> str:
     """The engine's name in a plan, with its version."""
-    solver = _highspy().Highs()
-    return f"highs {solver.version()}"
+    highspy = _highspy()
+    return f"highs {highspy.HIGHS_VERSION_MAJOR}.{highspy.HIGHS_VERSION_MINOR}.{highspy.HIGHS_VERSION_PATCH}"
+
+
+def quiet_solver(highspy: Any) -> Any:
+    """A solver that prints nothing: its own constructor would greet on standard output before it can be silenced."""
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:
+            self.silent()
+            super().enableCallbacks()
+
+    return Quiet()
 
 
 def solve(programme: Programme, *, whole: bool, nodes: int = 0) -> Solved | None:
     """The least levels; `whole`: with whole numbers (at most `nodes` nodes a level), else of the relaxation."""
     highspy = _highspy()
-    solver = highspy.Highs()
-    solver.silent()
+    solver = quiet_solver(highspy)
     for option, value in _options(nodes).items():
         solver.setOptionValue(option, value)
-    solver.passModel(_model(highspy, programme, whole=whole))
+    solver.passModel(model_of(highspy, programme, whole=whole))
     bound: list[int] = []
     levels: list[int] = []
     values: list[float] = []
@@ -81,7 +91,6 @@ def _least(value: float) -> int:
 
 def _options(nodes: int) -> dict[str, Any]:
     return {
-        "output_flag": False,
         "threads": 1,
         "parallel": "off",
         "random_seed": 0,
@@ -92,7 +101,8 @@ def _options(nodes: int) -> dict[str, Any]:
     }
 
 
-def _model(highspy: Any, programme: Programme, *, whole: bool) -> Any:
+def model_of(highspy: Any, programme: Programme, *, whole: bool) -> Any:
+    """The programme as an LP of HiGHS, or with whole numbers as a MIP."""
     lp = highspy.HighsLp()
     columns, rows = programme.columns, programme.rows
     lp.num_col_, lp.num_row_ = len(columns), len(rows)
