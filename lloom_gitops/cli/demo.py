@@ -170,14 +170,11 @@ def _set_up(stage: _Stage) -> None:
 
 
 def _change(stage: _Stage) -> None:
-    from lloom_gitops.sim.demo_fleet import cordon
-
     shell, desk = stage.shell, stage.desk
     shell.say("\n4. Sparks 1 and 2 need new firmware. A branch with the wish, and the plan for it:")
     shell.git(desk, "switch", "-c", "firmware")
     for node in ("spark-node-01", "spark-node-02"):
-        shell.say(f"  # in an editor: fleet/nodes/{node}.yaml, `state: cordon`")
-        cordon(desk, node, "new firmware")
+        shell.ours(desk, "cordon", node, "--reason", "firmware", show=False)
     shell.ours(desk, "plan", "--write", show=False)
     shell.git(desk, "add", "fleet")
     shell.git(desk, "commit", "-m", "Cordon the pair for new firmware")

@@ -1,6 +1,6 @@
 """Runs `git` with a clean environment, a time limit, and an end that leaves no lock file behind.
 
-The command line is used directly, not through GitPython: importing that spawns git twice and adds about 70 ms to a
+The command line is used directly, not through GitPython: importing that spawns git twice and adds 35 to 70 ms to a
 start, a call costs the same 1.2 ms either way, and its wrapper can't take `GIT_DIR` and the like out of the
 environment.
 """
