@@ -23,9 +23,7 @@ from lloom_gitops.catalog.sighting_wire import prose
         pytest.param("sk-\x1b0123456789abcdef", "…", id="key broken by a control character"),
         pytest.param("a" * 190 + " sk-0123456789abcdef", "a" * 190 + " …", id="key where the text is cut"),
         pytest.param("token limit of 4096 reached", "token limit of 4096 reached", id="no key: a limit"),
-        pytest.param(
-            "qwen38-27b-03 at 110.2 GB of 121.7", "qwen38-27b-03 at 110.2 GB of 121.7", id="figures"
-        ),
+        pytest.param("qwen38-27b-03 at 110.2 GB of 121.7", "qwen38-27b-03 at 110.2 GB of 121.7", id="figures"),
         pytest.param("key of unsloth-Qwen3.8 is missing", "key of unsloth-Qwen3.8 is missing", id="no key: a name"),
         pytest.param("", None, id="empty"),
         pytest.param(17, None, id="number"),
