@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import msgspec
+
+from lloom_gitops.model.words import Residency
 
 from .branching import JoinedSearch, PartSearch
 from .outcome import Choice, ideal_residency
+from .packing import packed
 from .parts import Part, split
+from .prices import FREE, Prices, added
 from .search import Found, Search, lane_options
 from .world import World
 
+PLACES = 2_000
+"""Ways to choose a place for each model, up to which all are tried."""
 STATIC = 5
 """Levels that a choice has before its moves are known, and that a bound is given for."""
 
@@ -17,7 +25,28 @@ STATIC = 5
 def find(world: World) -> Found | None:
     """The best outcome of a world, or None where the hard wishes allow none."""
     if any(not variant.installed for variant in world.variants.values()):
+        return _with_installs(world)
+    return _in_parts(world)
+
+
+def _with_installs(world: World) -> Found | None:
+    """The best outcome with installs: every place is tried where there are few, else one place a model is packed."""
+    options = prod(len(rows) for rows in lane_options(world).values())
+    if options <= PLACES:
         return Search(world).run()
+    found = _in_parts(packed(world))
+    if found is None:
+        return Search(world).run()
+    bound = FREE
+    every = Prices(world)
+    for alias in world.entries:
+        rows = [every.of(alias, a.model, a.lane, Residency.ALWAYS) for a in every.answers(alias, {}, world.variants)]
+        bound = added(bound, min([*rows, every.without_lane(alias)]))
+    return msgspec.structs.replace(found, exact=False, bound=bound[:5])
+
+
+def _in_parts(world: World) -> Found | None:
+    """The best outcome where every part is searched by itself."""
     whole = JoinedSearch(world)
     lanes = {model: rows[0] for model, rows in lane_options(world).items()}
     wanted = ideal_residency(world, lanes)

@@ -13,7 +13,7 @@ from .objective import Levels, tie_break
 from .optimist import Optimist
 from .outcome import Choice, Outcome
 from .programme import Programme
-from .search import Found, Search, rank_of, residency_options
+from .search import Found, Search, lane_options, rank_of, residency_options
 from .world import LaneRole, World
 
 NODES = {"quick": 500, "normal": 4_000, "deep": 40_000}
@@ -24,7 +24,7 @@ LANES_A_NODE = 4
 """A complete choice costs as much work as one partial choice for so many lanes of the part."""
 HIGHS_NODES = 500
 """Nodes that HiGHS looks at for each level of a part."""
-SOLVED, RELAXED = 600, 2_000
+SOLVED, RELAXED = 1_500, 5_000
 """Lanes of a part up to which HiGHS solves it whole, and up to which it bounds it."""
 DEEPEST = 120
 """Varied lanes of a part that is branched over at all."""
@@ -131,9 +131,19 @@ class PartSearch(Search):
             weakest = {**wanted, **{name: row[-1] for name, row in rows.items()}}
             before = self.best.levels[:5] if self.best else None
             solved = self.cuts > 0 and self._solved(optimist, lanes, wanted, varied)
-            if not solved or self.best is None or before != self.best.levels[:5]:
+            if self.best is None or before is None or before != self.best.levels[:5]:
                 self._descend_around(lanes, weakest, varied, troubled)
+            elif not solved:
+                # What runs is allowed: it is only left where an alias has no lane, so that nothing moves for little.
+                self._descend_around(lanes, weakest, varied, troubled & self._bare_domains(self.best.outcome))
         return widened
+
+    def _bare_domains(self, outcome: Outcome) -> set[str]:
+        """Domains of the lanes of aliases that no lane answers."""
+        bare = [alias for alias, row in outcome.served.items() if row.first is None]
+        models = [entry.model for alias in bare for entry in self.world.entries[alias] if not entry.external]
+        lanes = [lane for model in models for lane in self.world.by_model.get(model, ())]
+        return {key for lane in lanes for key in self.world.variants[lane].memory}
 
     def _solved(
         self,
@@ -180,7 +190,12 @@ class PartSearch(Search):
 
     def run(self) -> Found | None:
         """The best outcome, with the engine that helped to find it."""
-        best = super().run()
+        if any(not variant.installed for variant in self.world.variants.values()):
+            self.exact = False  # each has one place left of many, and takes it
+            self._choose({model: rows[0] for model, rows in lane_options(self.world).items()})
+            best = self.best and msgspec.structs.replace(self.best, exact=False, bound=self.bound or self.best.levels)
+        else:
+            best = super().run()
         return None if best is None else msgspec.structs.replace(best, engine=self.engine)
 
     def _keep(self, found: Found) -> None:
