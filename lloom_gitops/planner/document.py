@@ -156,14 +156,14 @@ def _nodes(world: World) -> dict[str, PlannedNode]:
 def _lanes(world: World, found: Found) -> dict[str, PlannedLane]:
     outcome = found.outcome
     elsewhere = Elsewhere(world, kept_sums(world, outcome, found.change))
-    serves = answers(outcome)
+    serves, beside = answers(outcome), (rules_of(world), sums(world, outcome.residency))
     return {
         name: PlannedLane(
             models=world.variants[name].models,
             nodes=world.variants[name].nodes,
             residency=residency,
             memory_gb={key: gib(mib) for key, mib in world.variants[name].memory.items()},
-            because=because(world, outcome, name, elsewhere, serves.get(name, ([], []))),
+            because=because(world, outcome, name, elsewhere, serves.get(name, ([], [])), beside),
         )
         for name, residency in outcome.residency.items()
         if name not in found.change.stops

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from lloom_gitops.catalog.memory import gib
@@ -9,10 +11,12 @@ from lloom_gitops.model.plan import Because, Cause
 from lloom_gitops.model.words import Residency
 from lloom_gitops.reconcile.room import holding
 
-from .elsewhere import Elsewhere, model_causes
+from .elsewhere import EACH_NODE, Elsewhere, model_causes
 from .memory_sums import MemoryRules, Shortage, Sums, raised_sums, rules_of, sums
 from .outcome import Outcome
 from .world import LaneRole, NodeRole, World, causes_out, unsuitable
+
+Beside = tuple[MemoryRules, Sums]
 
 
 def shortage_cause(lane: str, shortage: Shortage, world: World) -> Cause:
@@ -32,8 +36,13 @@ def shortage_cause(lane: str, shortage: Shortage, world: World) -> Cause:
     )
 
 
-def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) -> tuple[Cause, ...]:
-    """Everything that keeps a lane from answering (an alias), in a fixed order; `notChosen` where nothing does."""
+def lane_causes(
+    world: World, outcome: Outcome, lane: str, alias: str | None, beside: Beside | None = None
+) -> tuple[Cause, ...]:
+    """Everything that keeps a lane from answering (an alias), in a fixed order; `notChosen` where nothing does.
+
+    `beside`: the memory rules and the outcome's sums, where they are at hand.
+    """
     causes: list[Cause] = []
     variant = world.variants[lane]
     if lane in world.out:
@@ -47,7 +56,8 @@ def lane_causes(world: World, outcome: Outcome, lane: str, alias: str | None) ->
     shortage = outcome.shortages.get(lane)
     if not variant.installed and lane not in outcome.residency:
         # An install that was not chosen: whether it could have been, beside what the outcome keeps loaded.
-        shortage = rules_of(world).unloadable(variant, Residency.AUTO, sums(world, outcome.residency))
+        rules, planned = beside or (rules_of(world), sums(world, outcome.residency))
+        shortage = rules.unloadable(variant, Residency.AUTO, planned)
     if shortage is not None:
         causes.append(shortage_cause(lane, shortage, world))
     if alias is not None:
@@ -70,7 +80,7 @@ def missing_models(world: World, outcome: Outcome, alias: str) -> tuple[Cause, .
     for entry in world.entries[alias]:
         if entry.external or entry.model in routed:
             continue
-        lanes = world.by_model.get(entry.model, ())
+        lanes = _worth_telling(world, outcome, world.by_model.get(entry.model, ()))
         found = [cause for lane in lanes for cause in lane_causes(world, outcome, lane, alias)]
         found += model_causes(world, entry.model)
         causes += [msgspec.structs.replace(cause, model=entry.model) for cause in found or (Cause(reason="noLane"),)]
@@ -88,7 +98,12 @@ def answers(outcome: Outcome) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def because(
-    world: World, outcome: Outcome, lane: str, elsewhere: Elsewhere, serves: tuple[list[str], list[str]]
+    world: World,
+    outcome: Outcome,
+    lane: str,
+    elsewhere: Elsewhere,
+    serves: tuple[list[str], list[str]],
+    beside: Beside,
 ) -> Because:
     """Why a planned lane is in the plan, and what rejected each alternative.
 
@@ -97,10 +112,19 @@ def because(
     answered, later = serves
     rejected: dict[str, tuple[Cause, ...]] = {}
     for alias in answered:
-        for other in _rather(world, outcome, alias, lane):
-            rejected.setdefault(other, lane_causes(world, outcome, other, alias))
+        for other in _worth_telling(world, outcome, _rather(world, outcome, alias, lane)):
+            rejected.setdefault(other, lane_causes(world, outcome, other, alias, beside))
     rejected.update(elsewhere.nodes(lane, outcome.residency[lane]))
     return Because(reason=_reason(world, outcome, lane, answered, later), rejected=dict(sorted(rejected.items())))
+
+
+def _worth_telling(world: World, outcome: Outcome, lanes: Sequence[str]) -> Sequence[str]:
+    """Of a large pool the lanes that are there, and the first of all places where one could be installed."""
+    if len(world.nodes) <= EACH_NODE:
+        return lanes
+    there = {lane for lane in lanes if world.variants[lane].installed or lane in outcome.residency}
+    first = next((lane for lane in lanes if lane not in there), None)
+    return [lane for lane in lanes if lane in there or lane == first]
 
 
 def _rather(world: World, outcome: Outcome, alias: str, lane: str) -> list[str]:
