@@ -41,7 +41,8 @@ class Ordering:
             self._start(lane)
         for lane in self._upgrades():
             self._residency(lane, after=())
-        for alias in change.changed_routes:
+        # An alias that only went round a lane which made room comes back to the route that it had.
+        for alias in sorted({*change.changed_routes, *self._bridged}):
             if self._routes.get(alias) != change.after[alias]:
                 self._route(alias, change.after[alias])
         for alias in change.removed:
