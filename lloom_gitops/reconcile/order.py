@@ -132,7 +132,7 @@ class Ordering:
             for alias in stop.interim:
                 route = interim_route(self.change, alias, stop.lane, start)
                 if route is not None:
-                    routes.append(self._route(alias, route, interim=True))
+                    routes.append(self._route(alias, route, interim=route != self.change.after[alias]))
                     self._bridged[alias] = start
             self._gaps(stop, start)
             routed = {**self._routes, **{alias: self._interim(alias, stop, start) for alias in stop.interim}}
