@@ -198,6 +198,9 @@ class PartSearch(Search):
             best = super().run()
         return None if best is None else msgspec.structs.replace(best, engine=self.engine)
 
+    def start_from(self, found: Found | None) -> None:
+        self.best, self.front = found, [] if found is None else [found]
+
     def _keep(self, found: Found) -> None:
         """Remember also those of the best outcomes that are better by stable ids and leave less room."""
         if self.front and found.levels[:7] > self.front[0].levels[:7]:

@@ -81,20 +81,38 @@ class Neighbourhoods:
 
     def _give_more(self, domains: Iterable[str]) -> None:
         """Give lanes of domains that were not searched what nothing forces to be less."""
+        more: list[dict[str, Residency]] = []
         residency = dict(self._now())
         for key in domains:
-            world = cut(self.world, residency, self.coupling, tuple(self.coupling.lanes_on[key]))
+            group = self.coupling.lanes_on[key]
+            world = cut(self.world, residency, self.coupling, tuple(group))
             search = Search(world)
             lanes = {model: row for model, row in self.lanes.items() if model in world.by_model}
             own = {name: residency[name] for name, role in world.roles.items() if role is LaneRole.FREE}
             outcome = evaluate(world, search.rules, Choice(residency=own, lanes=lanes))
-            while outcome is not None and (more := search._could_give(outcome)) is not None:
-                residency.update({n: r for n, r in more.residency.items() if n in self.coupling.lanes_on[key]})
-                outcome = evaluate(world, search.rules, more)
-        if residency != self._now():
-            kept, self.search.best = self.search.best, None
-            if not self._take_over(residency):
-                self.search.best = kept
+            while outcome is not None and (given := search._could_give(outcome)) is not None:
+                residency.update({name: given.residency[name] for name in group if name in own})
+                outcome = evaluate(world, search.rules, given)
+            raised = {name: residency[name] for name in group if name in own and residency[name] is not own[name]}
+            more += [raised] if raised else []
+        self._insist(more)
+
+    def _insist(self, more: list[dict[str, Residency]]) -> None:
+        """Take over what lanes are given, if levels 1 to 5 get no worse: all together, or else each half by itself."""
+        if not more:
+            return
+        kept = self.search.best
+        self.search.start_from(None)
+        now = {} if kept is None else kept.outcome.choice.residency
+        self._take_over({**now, **{name: residency for row in more for name, residency in row.items()}})
+        given = self.search.best
+        if given is not None and (kept is None or given.levels[:5] <= kept.levels[:5]):
+            return
+        self.search.start_from(kept)
+        middle = len(more) // 2
+        if middle:
+            self._insist(more[:middle])
+            self._insist(more[middle:])
 
     def _around(self, key: str) -> tuple[str, ...]:
         """The lanes on a domain, and those that could answer instead with all on their domains, as far as they fit."""

@@ -208,6 +208,10 @@ class Search:
         self._keep(Found(outcome=outcome, change=change, room=room, levels=found, exact=True, bound=found))
         return True
 
+    def start_from(self, found: Found | None) -> None:
+        """Take an outcome for the best so far, whatever was better before."""
+        self.best = found
+
     def _keep(self, found: Found) -> None:
         """Remember an allowed outcome if it is the best so far."""
         if self.best is None or rank_of(found) < rank_of(self.best):
