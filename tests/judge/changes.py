@@ -8,17 +8,39 @@ from typing import Any
 from msgspec.structs import replace
 
 from lloom_gitops.model.desired import Alias
-from lloom_gitops.model.plan import (
-    Plan,
-    Step,
-)
-from tests.judge.plans import Case
+from lloom_gitops.model.plan import Because, Plan, PlannedLane, Read, Step
+from lloom_gitops.model.words import StepKind, StopReason
+from tests.judge.plans import AUTO, Case
 
 Change = Callable[[Case], Case]
 # What is wrong in words, the code to be found, the case that is right, and what is changed in it.
 Fault = tuple[str, str, Callable[[], Case], tuple[Change, ...]]
 BIG, PAIR = "qwen38-27b-03", "qwen38-pair"
 START, COGNITION, DEEP, DRAIN, STOP = range(5)
+GHOST = PlannedLane(
+    models=("ghost",), nodes=("spark-node-03",), residency=AUTO, memory_gb={}, because=Because(reason="firstChoice")
+)
+STOP_IMAGE = (
+    Step(id="drain:image-03", kind=StepKind.DRAIN, lane="image-03", timeout_seconds=300),
+    Step(
+        id="stop:image-03",
+        kind=StepKind.STOP,
+        lane="image-03",
+        why=StopReason.ROOM,
+        timeout_seconds=180,
+        after=("drain:image-03",),
+        reads=(Read(at="/lanes/image-03/state", equals="running"),),
+    ),
+)
+START_VIDEO = Step(
+    id="start:video-03",
+    kind=StepKind.START,
+    lane="video-03",
+    residency=AUTO,
+    timeout_seconds=900,
+    reads=(Read(at="/nodes/spark-node-03/liveness", equals="ready"),),
+)
+SAYS = ("hands", "off")
 
 
 def plan(**fields: Any) -> Change:

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 from lloom_gitops.model.inventory import ObservedAlias
 from lloom_gitops.model.plan import (
-    Because,
     Costs,
     Gap,
     ManualChange,
-    PlannedLane,
     Read,
     ResidencyChange,
     Step,
@@ -31,6 +29,7 @@ from tests.judge.changes import (
     PAIR,
     START,
     STOP,
+    STOP_IMAGE,
     Fault,
     diff,
     first_steps,
@@ -44,31 +43,6 @@ from tests.judge.changes import (
     verdict,
 )
 from tests.judge.plans import ALWAYS, AUTO, PREFERRED, as_it_is, cordoned
-
-GHOST = PlannedLane(
-    models=("ghost",), nodes=("spark-node-03",), residency=AUTO, memory_gb={}, because=Because(reason="firstChoice")
-)
-STOP_IMAGE = (
-    Step(id="drain:image-03", kind=StepKind.DRAIN, lane="image-03", timeout_seconds=300),
-    Step(
-        id="stop:image-03",
-        kind=StepKind.STOP,
-        lane="image-03",
-        why=StopReason.ROOM,
-        timeout_seconds=180,
-        after=("drain:image-03",),
-        reads=(Read(at="/lanes/image-03/state", equals="running"),),
-    ),
-)
-START_VIDEO = Step(
-    id="start:video-03",
-    kind=StepKind.START,
-    lane="video-03",
-    residency=AUTO,
-    timeout_seconds=900,
-    reads=(Read(at="/nodes/spark-node-03/liveness", equals="ready"),),
-)
-SAYS = ("hands", "off")
 
 RESTART = Step(
     id="residency:spark03-stt", kind=StepKind.RESIDENCY, lane="spark03-stt", residency=AUTO, timeout_seconds=60

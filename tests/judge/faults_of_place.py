@@ -7,27 +7,22 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from lloom_gitops.model.desired import Lane
-from lloom_gitops.model.plan import (
-    Because,
-    PlannedLane,
-    Read,
-    Step,
-)
 from lloom_gitops.model.words import (
     LaneState,
     Liveness,
     NodeState,
     Seen,
     StepKind,
-    StopReason,
 )
 from tests.judge.changes import (
     BIG,
     COGNITION,
     DEEP,
     DRAIN,
+    GHOST,
     PAIR,
     START,
+    START_VIDEO,
     STOP,
     Fault,
     desired,
@@ -44,31 +39,6 @@ from tests.judge.changes import (
     step,
 )
 from tests.judge.plans import AUTO, PREFERRED, as_it_is, cordoned, row
-
-GHOST = PlannedLane(
-    models=("ghost",), nodes=("spark-node-03",), residency=AUTO, memory_gb={}, because=Because(reason="firstChoice")
-)
-STOP_IMAGE = (
-    Step(id="drain:image-03", kind=StepKind.DRAIN, lane="image-03", timeout_seconds=300),
-    Step(
-        id="stop:image-03",
-        kind=StepKind.STOP,
-        lane="image-03",
-        why=StopReason.ROOM,
-        timeout_seconds=180,
-        after=("drain:image-03",),
-        reads=(Read(at="/lanes/image-03/state", equals="running"),),
-    ),
-)
-START_VIDEO = Step(
-    id="start:video-03",
-    kind=StepKind.START,
-    lane="video-03",
-    residency=AUTO,
-    timeout_seconds=900,
-    reads=(Read(at="/nodes/spark-node-03/liveness", equals="ready"),),
-)
-SAYS = ("hands", "off")
 
 FAULTS: list[Fault] = [
     # names and steps

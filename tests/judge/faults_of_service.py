@@ -9,12 +9,8 @@ from msgspec.structs import replace
 from lloom_gitops.model.desired import Lane, Needs, Pin
 from lloom_gitops.model.inventory import ObservedAlias
 from lloom_gitops.model.plan import (
-    Because,
     Cause,
-    PlannedLane,
     PlannedRoute,
-    Read,
-    Step,
     Unmet,
 )
 from lloom_gitops.model.words import (
@@ -22,7 +18,6 @@ from lloom_gitops.model.words import (
     Liveness,
     NodeState,
     Seen,
-    StepKind,
     StopReason,
 )
 from tests.judge.changes import (
@@ -33,6 +28,7 @@ from tests.judge.changes import (
     PAIR,
     START,
     STOP,
+    STOP_IMAGE,
     Fault,
     alias,
     desired,
@@ -51,31 +47,6 @@ from tests.judge.changes import (
     step,
 )
 from tests.judge.plans import ALWAYS, AUTO, CLOUD, PREFERRED, as_it_is, cordoned
-
-GHOST = PlannedLane(
-    models=("ghost",), nodes=("spark-node-03",), residency=AUTO, memory_gb={}, because=Because(reason="firstChoice")
-)
-STOP_IMAGE = (
-    Step(id="drain:image-03", kind=StepKind.DRAIN, lane="image-03", timeout_seconds=300),
-    Step(
-        id="stop:image-03",
-        kind=StepKind.STOP,
-        lane="image-03",
-        why=StopReason.ROOM,
-        timeout_seconds=180,
-        after=("drain:image-03",),
-        reads=(Read(at="/lanes/image-03/state", equals="running"),),
-    ),
-)
-START_VIDEO = Step(
-    id="start:video-03",
-    kind=StepKind.START,
-    lane="video-03",
-    residency=AUTO,
-    timeout_seconds=900,
-    reads=(Read(at="/nodes/spark-node-03/liveness", equals="ready"),),
-)
-SAYS = ("hands", "off")
 
 FAULTS: list[Fault] = [
     # routes
