@@ -78,7 +78,7 @@ class Eyes:
             raise Unreachable(
                 code="noGateway",
                 message="no gateway could be read: " + ("; ".join(seen.notes) or "no node has an endpoint"),
-                hint="`lloom-gitops doctor` looks at endpoints and keys",
+                hint="look at the endpoints in fleet/nodes/, and that the variables named there hold the keys",
             )
         now = self._clock.now().timestamp()
         with self._lock:

@@ -83,7 +83,7 @@ def observe(desired: Desired, previous: Inventory, only: list[str]) -> Observati
         raise Unreachable(
             code="noGateway",
             message="no gateway could be read: " + ("; ".join(seen.notes) or "no node has an endpoint"),
-            hint="`lloom-gitops doctor` looks at endpoints and keys",
+            hint="look at the endpoints in fleet/nodes/, and that the variables named there hold the keys",
         )
     return seen
 

@@ -209,9 +209,19 @@ def _unplanned(tip: Tip) -> Decision:
 def _guarded(tip: Tip, decision: Decision) -> Decision:
     """`decision`, unless it is suspended, was taken back by a person, or needs a confirmation that is not there."""
     if tip.suspended is not None:
-        return _instead(decision, Way.HELD, {"reason": "suspended", "says": tip.suspended}, "`lloom-gitops resume`")
+        return _instead(
+            decision,
+            Way.HELD,
+            {"reason": "suspended", "says": tip.suspended},
+            "set `suspend: {on: false}` in fleet/holds.yaml",
+        )
     if decision.way is not Way.REVIEWED and moves(decision.plan) & tip.reverted:
-        return _instead(decision, Way.HELD, {"reason": "reverted"}, "`lloom-gitops resume` lets the agent go on")
+        return _instead(
+            decision,
+            Way.HELD,
+            {"reason": "reverted"},
+            "a change of the wishes, or of fleet/holds.yaml, lets the agent go on",
+        )
     allowed = _allowed(tip, decision)
     stops, most = decision.plan.verdict.stop, tip.desired.pool.apply.max_stops
     if stops > most and "stops" not in allowed:

@@ -33,6 +33,17 @@ def test_every_command_has_its_section() -> None:
     assert {section.split()[0] for section in sections if section.split()[0] in available()} == set(available())
 
 
+def test_a_hint_names_only_commands_that_there_are() -> None:
+    sources = [*(REPO / "lloom_gitops").rglob("*.py"), *DOCS.rglob("*.md"), REPO / "README.md"]
+    named = {
+        (word, path.relative_to(REPO).as_posix())
+        for path in sources
+        for word in re.findall(r"`lloom-gitops ([a-z]+)", path.read_text("utf-8"))
+    }
+    assert {name for name, _ in named} & {"plan", "inventory"}
+    assert not [row for row in sorted(named) if row[0] not in available()]
+
+
 def test_refusals_are_found_in_the_source() -> None:
     found = {code.code: code for code in codes()}
     assert found["whatIfWritten"].exit == 2
