@@ -35,7 +35,9 @@ MEANINGS: dict[str, Meaning] = {
         "A YAML or JSON file lies where nothing reads it, so what it says has no effect.",
         "move it, as .yaml, to its kind's folder (fleet/nodes, lanes, profiles, policies, aliases, pins; recipes)",
     ),
-    "poolMissing": Meaning("There is no `fleet/pool.yaml`.", "docs/guides/first-pool.md shows a first one; `--repo DIR` names another repository"),
+    "poolMissing": Meaning(
+        "There is no `fleet/pool.yaml`.", "docs/guides/first-pool.md shows one; `--repo DIR` names another repository"
+    ),
     # YAML
     "yamlSyntax": Meaning("The text is no YAML.", "check indentation, quotes and brackets at the place"),
     "severalDocuments": Meaning("A file holds several documents.", "put each document in a file of its own"),
