@@ -132,19 +132,12 @@ def keys_of_nodes(domain_limits: Mapping[str, DomainLimit]) -> dict[str, tuple[s
     }
 
 
-def lane_memory(desired: Desired, inventory: Inventory, lane_id: str) -> dict[str, int]:
-    """Footprint of a lane by domain key, MiB (CAT-3).
+def footprint(pool: Pool, lane: ObservedLane, keys: DomainKeys) -> dict[str, int]:
+    """Footprint of a lane by domain key, MiB (CAT-3); `keys` are the domain keys of the nodes.
 
     By `basis`: the larger of declared and measured; or measured plus margin where known. Never below the lower bound
     that a guard abort proved.
     """
-    lane = inventory.lanes[lane_id]
-    keys = keys_of_nodes(limits(desired, inventory))
-    return footprint(desired.pool, lane, keys)
-
-
-def footprint(pool: Pool, lane: ObservedLane, keys: DomainKeys) -> dict[str, int]:
-    """As lane_memory, for a lane and the domain keys of the nodes."""
     declared = _at_keys(lane, lane.memory_gb, keys)
     measured = _at_keys(lane, lane.measured_gb, keys)
     aborted = _at_keys(lane, lane.abort_gb, keys)
@@ -157,14 +150,7 @@ def footprint(pool: Pool, lane: ObservedLane, keys: DomainKeys) -> dict[str, int
     return result
 
 
-def lane_peak(desired: Desired, inventory: Inventory, lane_id: str) -> dict[str, int]:
-    """Memory of a lane while it loads, by domain key, MiB; never below its footprint."""
-    lane = inventory.lanes[lane_id]
-    keys = keys_of_nodes(limits(desired, inventory))
-    return peak(lane, footprint(desired.pool, lane, keys), keys)
-
-
 def peak(lane: ObservedLane, steady: Mapping[str, int], keys: DomainKeys) -> dict[str, int]:
-    """As lane_peak, for a lane, its footprint and the domain keys of the nodes."""
+    """Memory of a lane while it loads, by domain key, MiB; never below its footprint `steady`."""
     given = _at_keys(lane, lane.load_peak_gb, keys)
     return {key: max(figure, mib_up(given[key]) if key in given else 0) for key, figure in steady.items()}

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from lloom_gitops.catalog.variants import Variant
 from lloom_gitops.model.words import StopReason
+from lloom_gitops.reconcile.transition import answering
 
 from .world import LaneRole, NodeRole, World
 
@@ -55,14 +56,8 @@ def _pinned_elsewhere(world: World, variant: Variant, model: str) -> bool:
 
 
 def answering_now(world: World, alias: str) -> str | None:
-    """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
-    route, lanes = world.current.get(alias, ((), ()))
-    for model, name in zip(route, lanes, strict=False):
-        if name is None and model in world.externals:
-            return None
-        if name is not None and world.variants[name].loaded:
-            return name
-    return None
+    """The lane that answers an alias now."""
+    return answering(world.current.get(alias, ((), ())), world.variants, world.externals)
 
 
 def kept_lanes(world: World, covered: Collection[str]) -> frozenset[str]:
@@ -79,8 +74,8 @@ def kept_lanes(world: World, covered: Collection[str]) -> frozenset[str]:
 
 def takes_over(world: World, lane: str, alias: str) -> bool:
     """Whether a lane that becomes an alias's first answer takes over from a running lane that counts."""
-    answering = answering_now(world, alias)
+    before = answering_now(world, alias)
     now = world.current.get(alias, ((), ()))[1]
-    if answering in (None, lane) or now[:1] == (lane,):
+    if before in (None, lane) or now[:1] == (lane,):
         return False
-    return world.roles[str(answering)] is not LaneRole.OUT
+    return world.roles[str(before)] is not LaneRole.OUT

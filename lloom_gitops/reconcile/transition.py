@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import msgspec
 
 from lloom_gitops.catalog.memory import DomainLimit
@@ -11,6 +13,16 @@ from lloom_gitops.model.pool import StepTimeouts
 from lloom_gitops.model.words import Feature, Residency, StopReason
 
 Route = tuple[tuple[str, ...], tuple[str | None, ...]]
+
+
+def answering(route: Route, variants: Mapping[str, Variant], externals: Collection[str]) -> str | None:
+    """The lane that answers a route now: the first loaded one, unless an external model stands before it."""
+    for model, lane in zip(*route, strict=False):
+        if lane is None and model in externals:
+            return None
+        if lane is not None and lane in variants and variants[lane].loaded:
+            return lane
+    return None
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -66,13 +78,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 
     def answering(self, alias: str) -> str | None:
         """The lane that answers an alias now: the first loaded one, unless an external model stands before it."""
-        route, lanes = self.before.get(alias, ((), ()))
-        for model, lane in zip(route, lanes, strict=False):
-            if lane is None and model in self.externals:
-                return None
-            if lane in self.variants and self.variants[lane].loaded:
-                return lane
-        return None
+        return answering(self.before.get(alias, ((), ())), self.variants, self.externals)
 
     def can(self, node: str, feature: Feature) -> bool:
         """Whether a node's gateway build has a feature."""
