@@ -229,13 +229,13 @@ class JoinedSearch(Search):
 
     def judged(self, choice: Choice) -> Found | None:
         """The outcome of a choice with its moves and levels; None where it is not allowed."""
-        self._judge(choice)
+        self.judge(choice)
         return self.best
 
     def unsettled(self, lanes: dict[str, tuple[str, ...]], wanted: dict[str, Residency]) -> set[str]:
         """Domains on which what people wish does not hold whole, or holds only for what is there already."""
         found = self.rules.unsettled(wanted)
-        if not found and not (self._judge(Choice(residency=wanted, lanes=lanes)) and self._nothing_lost(lanes, wanted)):
+        if not found and not (self.judge(Choice(residency=wanted, lanes=lanes)) and self._nothing_lost(lanes, wanted)):
             found = self._troubled(lanes, wanted)
         self.best = None
         return found

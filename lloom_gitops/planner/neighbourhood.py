@@ -142,7 +142,7 @@ class Neighbourhoods:
                 if name in residency and name not in found and self._follows(name, residency[name], wish)
             }
             if not follow:
-                self.search._judge(outcome.choice)
+                self.search.judge(outcome.choice)
                 return self.search.best is not best
             residency = {**residency, **follow}
         return False

@@ -82,7 +82,7 @@ class Search:
         """Judge the outcomes of one assignment of lanes to models."""
         wanted = ideal_residency(self.world, lanes)
         self._note_bound(lanes, wanted)
-        if self._judge(Choice(residency=wanted, lanes=lanes)) and self._nothing_lost(lanes, wanted):
+        if self.judge(Choice(residency=wanted, lanes=lanes)) and self._nothing_lost(lanes, wanted):
             return
         troubled = self._troubled(lanes, wanted)
         while True:
@@ -149,7 +149,7 @@ class Search:
                 return self.rules.trouble({n: r for n, r in residency.items() if n not in varied})
             follow = {n: wish for n, wish in outcome.wished.items() if n not in varied and n in residency}
             if all(residency[name] is wish for name, wish in follow.items()):
-                self._judge(choice)
+                self.judge(choice)
                 return set()
             residency = {**residency, **follow}
         return set()
@@ -191,7 +191,7 @@ class Search:
                 chosen = {**current, **move}
         return chosen
 
-    def _judge(self, choice: Choice) -> bool:
+    def judge(self, choice: Choice) -> bool:
         """Keep a legal outcome if it is the best so far; whether it is legal."""
         outcome = evaluate(self.world, self.rules, choice)
         if outcome is None or excess(outcome) is not None:
