@@ -96,8 +96,11 @@ def push(git: Git, remote: str, updates: Sequence[RefUpdate], *, rewind: bool = 
             _check_forward(git, update)
     leases = [f"--force-with-lease={update.ref}:{update.old or ''}" for update in updates]
     specs = [f"{update.new or ''}:{update.ref}" for update in updates]
+    # By address, not by name: for a named remote git also moves `refs/remotes`, and a git that is killed meanwhile
+    # leaves a lock there that is not ours to remove.
+    to = _address(git, remote)
     ended = git.run(
-        "push", "--porcelain", "--atomic", "--no-verify", *leases, "--", remote, *specs, ok=range(256), network=True
+        "push", "--porcelain", "--atomic", "--no-verify", *leases, "--", to, *specs, ok=range(256), network=True
     )
     if ended.code == 0:
         return Pushed()
@@ -124,6 +127,12 @@ def _check_forward(git: Git, update: RefUpdate) -> None:
             message=f"{update.new[:12]} does not descend from {update.old[:12]}, which {update.ref} holds",
             hint="fetch, and make the commit again on top of it",
         )
+
+
+def _address(git: Git, remote: str) -> str:
+    """Where a remote is pushed to; what is no remote's name is an address itself."""
+    ended = git.run("remote", "get-url", "--push", "--", remote, ok=range(256))
+    return ended.out.decode("utf-8", "surrogateescape").splitlines()[0] if ended.code == 0 else remote
 
 
 def _fetch(git: Git, remote: str, refs: Sequence[str]) -> Ended:
